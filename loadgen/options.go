@@ -1,6 +1,8 @@
 package loadgen
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
@@ -24,7 +26,9 @@ type Options struct {
 	Plan   plan.Plan
 	// Scenario holds the criteria. Without one, only errors and the achieved rate
 	// are checked.
-	Scenario   *criteria.Scenario
+	Scenario *criteria.Scenario
+	// Thresholds are criteria of a load without a scenario. Each replaces a default one on the same quantity.
+	Thresholds []criteria.Criterion
 	Ops        string // URL of the server's metrics
 	Prometheus string // URL of a Prometheus that must have loaded the alert rules; empty skips the check
 	Redis      string // URL of the server's Redis, to measure freshness there; empty reads through the API
@@ -45,6 +49,27 @@ var defaultChecks = []record.Check{
 	{Text: "samples > 0", Source: "a run without samples proves nothing"},
 	{Text: "errors < 1%", Source: "specification A, acceptance criteria"},
 	{Text: "behind <= 1%", Source: "a generator that falls behind measures itself"},
+}
+
+// checks are the criteria of the run.
+func (o *Options) checks() (all []record.Check) {
+	limits := o.Thresholds
+	if o.Scenario != nil {
+		limits = o.Scenario.Criteria
+	}
+	for _, c := range limits {
+		all = append(all, record.Check{Text: c.String(), Source: c.Source})
+	}
+	if o.Scenario != nil {
+		return all
+	}
+	for _, check := range defaultChecks {
+		name, _, _ := strings.Cut(check.Text, " ")
+		if !slices.ContainsFunc(limits, func(c criteria.Criterion) bool { return c.Name == name }) {
+			all = append(all, check)
+		}
+	}
+	return all
 }
 
 // RawFile is the name of the record in the folder of a run.

@@ -223,13 +223,10 @@ func (r *run) begin(raw io.Writer) error {
 	requests := r.Plan.Requests()
 	h := record.Header{
 		Began: r.start, Parameters: r.parameters, Machine: r.Machine, Duration: requests.Duration(),
-		Checks: defaultChecks, Shard: r.Shard, Prefix: r.prefix,
+		Checks: r.checks(), Shard: r.Shard, Prefix: r.prefix,
 	}
 	if s := r.Scenario; s != nil {
-		h.Profile, h.Scaled, h.Checks = s.Name, s.Scaled, nil
-		for _, c := range s.Criteria {
-			h.Checks = append(h.Checks, record.Check{Text: c.String(), Source: c.Source})
-		}
+		h.Profile, h.Scaled = s.Name, s.Scaled
 	}
 	for at := time.Duration(0); at < requests.Duration(); at += time.Second {
 		h.Scheduled = append(h.Scheduled, requests.Count(at+time.Second)-requests.Count(at))

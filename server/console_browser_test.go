@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/css"
+	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/emulation"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
@@ -129,6 +131,11 @@ func TestConsoleInBrowser(t *testing.T) {
 				t.Errorf("%s in %s: %s", name, theme, p)
 			}
 			b.picture(name + "-" + theme)
+			if strings.HasPrefix(name, "review-") || slices.Contains(hovered, name) {
+				for _, p := range b.problemsUnderPointer() {
+					t.Errorf("%s in %s, under the pointer: %s", name, theme, p)
+				}
+			}
 		}
 	}
 	examine := func(name, path string) {
@@ -218,10 +225,43 @@ func TestConsoleInBrowser(t *testing.T) {
 	}
 }
 
+// hovered are pages that have every kind of control, beside the reviews.
+var hovered = []string{"sign-in", "overview", "boards", "integrity", "webhook", "settings"}
+
+// problemsUnderPointer returns what axe finds while the pointer is on every control, pressed.
+func (b *tab) problemsUnderPointer() (problems []string) {
+	b.t.Helper()
+	force := func(states ...string) chromedp.Action {
+		return chromedp.ActionFunc(func(ctx context.Context) error {
+			root, err := dom.GetDocument().Do(ctx)
+			if err != nil {
+				return err
+			}
+			controls, err := dom.QuerySelectorAll(root.NodeID, "a, button, select, input, tbody tr").Do(ctx)
+			if err != nil {
+				return err
+			}
+			for _, id := range controls {
+				if err := css.ForcePseudoState(id, states).Do(ctx); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	b.run(dom.Enable(), css.Enable(), force("hover", "active"))
+	problems, err := browser.AccessibilityProblems(b.ctx)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.run(force(), css.Disable())
+	return problems
+}
+
 // pictured are the pages in the documentation; dead is that of the dead letters.
 var pictured = []string{
 	"overview", "boards", "board", "player", "integrity", "dead", "keys", "load", "run", "webhooks", "webhook",
-	"settings", "audit", "change", "jobs", "imports",
+	"settings", "audit", "change", "jobs", "imports", "palette", "keyboard",
 }
 
 // picture stores what the page looks like, if the flag -screens names a folder.

@@ -669,6 +669,40 @@ func TestConsoleViewer(t *testing.T) {
 	}
 }
 
+// Every page leads to the documentation about it, which the console's own address serves.
+func TestConsoleLinksTheDocs(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles)
+	root := newVisitor(t, n.Ops).signIn(h.token("root", auth.ScopeAdmin, time.Hour))
+	guide := regexp.MustCompile(`href="(/docs/[a-z-]+)">Guide<`)
+	found := map[string]bool{}
+	_, menu, _ := root.get("/console")
+	for _, m := range regexp.MustCompile(`<a href="(/console[a-z/-]*)"`).FindAllStringSubmatch(menu, -1) {
+		_, body, _ := root.get(m[1])
+		link := guide.FindStringSubmatch(body)
+		if link == nil {
+			t.Errorf("%s has no guide", m[1])
+			continue
+		}
+		if status, page, _ := root.get(link[1]); status != http.StatusOK || !strings.Contains(page, "<h1") {
+			t.Errorf("%s of %s: got %d %.200s", link[1], m[1], status, page)
+		}
+		found[link[1]] = true
+	}
+	if len(found) < 9 {
+		t.Errorf("the pages lead to %v, want at least 9 pages", found)
+	}
+	for _, path := range []string{"/docs", "/docs/api", "/openapi.json", "/docs/style.css"} {
+		if status, _, _ := root.get(path); status != http.StatusOK {
+			t.Errorf("%s: got %d", path, status)
+		}
+	}
+	if status, _, _ := root.get("/v1/leaderboard/top"); status != http.StatusNotFound {
+		t.Errorf("the API on the operations address: got %d, want 404", status)
+	}
+}
+
 // Tables are filtered, sorted and paged by their address, and exported as a whole.
 func TestConsoleTables(t *testing.T) {
 	t.Parallel()

@@ -203,6 +203,7 @@ func TestPagesAreAccessible(t *testing.T) {
 		"/embed/global": live, "/b/unknown": `document.body.className === "problem-page"`,
 		"/b/":               `document.querySelectorAll(".boards a").length === 2`,
 		"/b/global?limit=7": `document.body.textContent.includes("limit must be 10 or 100")`,
+		"/b/cup":            `/^in \d+ d \d+ h$/.test(document.getElementById("ends")?.textContent)`,
 		"/b/cup:one":        `(document.querySelector("details").open = true)`,
 	} {
 		v.run(chromedp.Navigate(n.URL + path))

@@ -148,7 +148,7 @@ func (s *Server) makeOperations(o *api.Options) {
 		Moderation: s.store.Moderation, Corrections: s.store.Corrections, Privacy: s.store.Privacy, Visible: visible,
 	}
 	o.Operations = &api.Operations{
-		Doctor: s.makeDoctor(), Node: s.makeNodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,
+		Doctor: s.makeDoctor(), Node: s.nodeStatus(), Jobs: s.makeJobs(), Rankings: s.ranking,
 		JobLog: s.store.Jobs, NodeName: s.name,
 		Outbox: s.store.Outbox, Exports: s.store.Reads,
 		WhatIf:  admin.WhatIf{PastBoards: s.store.PastBoards, Corrections: s.store.Corrections},
@@ -267,8 +267,9 @@ func (s *Server) makeDoctor() health.Doctor {
 // settingsProblem implements health.Settings.
 func (s *Server) settingsProblem() (detail string, unsafe bool) { return s.settings.Status().Problem() }
 
-func (s *Server) makeNodeStatus() *health.NodeStatus {
-	sources := health.Sources{Lag: s.consumers.lag, Damaged: s.consumers.lost}
+// nodeStatus makes the status of this node, which samples itself while the server runs.
+func (s *Server) nodeStatus() *health.NodeStatus {
+	sources := health.Sources{Lag: s.consumers.lag, Damaged: s.consumers.lost, Outbox: s.store.Outbox}
 	if s.ingest != nil {
 		sources.Ingest = s.ingest
 	}
@@ -281,7 +282,9 @@ func (s *Server) makeNodeStatus() *health.NodeStatus {
 			sources.Pass = s.pass
 		}
 	}
-	return health.NewNodeStatus(s.name, s.config.Roles, sources)
+	n := health.NewNodeStatus(s.name, s.config.Roles, sources)
+	s.add("status", n)
+	return n
 }
 
 func (s *Server) makeReadiness() *health.Readiness {
@@ -358,6 +361,9 @@ func (s *Server) opsServer() *http.Server {
 		h := s.behindProxies(s.console)
 		m.Handle(console.Root, h)
 		m.Handle(console.Root+"/", h)
+		for _, path := range api.DocsPaths() { // the console links them
+			m.Handle("GET "+path, s.behindProxies(s.api))
+		}
 	}
 	m.Handle("GET /{$}", pages.NewFrontPage(wire.FrontPage{
 		Name: "scoreboard operations", Version: buildinfo.Read().Version,

@@ -246,6 +246,13 @@ func TestPagesOfPeriods(t *testing.T) {
 	if !strings.Contains(current, `href="./cup:one"`) || strings.Contains(current, "data-ended") {
 		t.Errorf("the page of the current season: got\n%s", current)
 	}
+	const ends = `ends <time id="ends" datetime="2099-01-01T00:00:00.000Z">1 Jan 2099 00:00 UTC</time>`
+	if !strings.Contains(current, ends) || strings.Contains(ended, `id="ends"`) {
+		t.Errorf("the current season does not say when it ends, or the ended one does: got\n%s", current)
+	}
+	if list := page("/b/"); !strings.Contains(list, "ends 1 Jan 2099 00:00 UTC") {
+		t.Errorf("the list does not say when the season ends: got\n%s", list)
+	}
 	if got := page("/b/cup:one/card.svg"); !strings.Contains(got, "Ada L.") {
 		t.Errorf("the picture of the ended season: got %s", got)
 	}

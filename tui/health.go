@@ -196,7 +196,7 @@ func (pane *healthPane) stages() (all []stage) {
 		add("transport", &h.lag, above(lag > maxLag, "%s", grouped(maxLag)), "%s behind", grouped(lag))
 	}
 	if b := s.Board; b != nil {
-		state := strings.ToLower(strings.ReplaceAll(b.State, "_", " "))
+		state := strings.ToLower(strings.ReplaceAll(b.ShownState(), "_", " "))
 		problem, value := "", state
 		switch {
 		case b.Suspect:

@@ -11,6 +11,7 @@ import (
 // keyMap holds the keys of the screen, with their help.
 type keyMap struct {
 	help, board, period, find, me, pause, copy, status, activity, actions, close, quit key.Binding
+	flags, jobs, letters                                                               key.Binding
 	up, down, pageUp, pageDown, top, bottom, open, dismiss                             key.Binding
 	earlier, later, faster, slower                                                     key.Binding // of a playback
 }
@@ -26,6 +27,9 @@ var keys = keyMap{
 	status:   bind("o", "toggle health", "o"),
 	activity: bind("e", "toggle recent activity", "e"),
 	actions:  bind("a", "actions", "a"),
+	flags:    bind("f", "open flags", "f"),
+	jobs:     bind("J", "jobs", "J"),
+	letters:  bind("d", "dead letters", "d"),
 	close:    bind("esc", "back, clear", "esc"),
 	quit:     bind("q", "quit", "q", "ctrl+c"),
 	up:       bind("k", "up", "up", "k"),
@@ -116,7 +120,9 @@ func (m *model) helpGroups() []helpGroup {
 		brief(keys.close, "back to the board"),
 	}}
 	everywhere := helpGroup{"everywhere", []key.Binding{keys.help, keys.status, keys.activity, keys.close, keys.quit}}
-	operators := helpGroup{"operators", []key.Binding{brief(keys.actions, "freeze, rebuild, ban")}}
+	operators := helpGroup{"operators", []key.Binding{
+		brief(keys.actions, "freeze, rebuild, ban"), keys.flags, keys.jobs, keys.letters,
+	}}
 	if m.player != nil {
 		return []helpGroup{player, board, everywhere, operators}
 	}

@@ -28,6 +28,8 @@ func (m *model) handleKey(msg tea.KeyMsg) tea.Cmd {
 		return m.findKey(msg)
 	case m.chooser != nil:
 		return m.chooserKey(msg)
+	case m.queue != nil:
+		return m.queueKey(msg)
 	case m.player != nil:
 		if cmd, handled := m.playerKey(msg); handled {
 			return cmd
@@ -89,6 +91,12 @@ func (m *model) boardKey(msg tea.KeyMsg) tea.Cmd {
 	case key.Matches(msg, keys.actions):
 		m.help = false
 		m.openMenu()
+	case key.Matches(msg, keys.flags):
+		return m.openQueue(flagQueue)
+	case key.Matches(msg, keys.jobs):
+		return m.openQueue(jobQueue)
+	case key.Matches(msg, keys.letters):
+		return m.openQueue(letterQueue)
 	case key.Matches(msg, keys.status):
 		m.showHealth = !m.showHealth
 	case key.Matches(msg, keys.activity):

@@ -58,6 +58,9 @@ type Options struct {
 	Status func(ctx context.Context, board string) (client.Status, error)
 	// Flags lists the open flags; nil: none are shown.
 	Flags func(ctx context.Context) ([]client.Flag, error)
+	// Jobs and DeadLetters list what operators see on a key; they are called with a token that may.
+	Jobs        func(ctx context.Context) ([]client.Job, error)
+	DeadLetters func(ctx context.Context) ([]client.DeadLetter, error)
 	// User reads a user's account.
 	User func(ctx context.Context, user string) (client.User, error)
 	// Act makes a change. It returns when the change is done.
@@ -105,6 +108,7 @@ type model struct {
 	playerPane
 	chooserPane
 	menuPane
+	queuePane
 
 	query  func() // asks the terminal for its background; nil: not asked
 	answer terminalAnswer
@@ -168,6 +172,7 @@ func newModel(ctx context.Context, o Options, r *lipgloss.Renderer, dark bool) *
 		playerPane:   playerPane{shared: all, watched: which, entry: on.entryOf, labelOf: on.label},
 		chooserPane:  chooserPane{shared: all, watched: which},
 		menuPane:     menuPane{shared: all, about: &on.info, report: on.tell},
+		queuePane:    queuePane{shared: all},
 		search:       newInput(&th, "find: ", maxUserID),
 		showHealth:   true,
 		showActivity: true,
@@ -269,7 +274,7 @@ func (m *model) wake() tea.Cmd {
 
 func (m *model) handle(msg tea.Msg) tea.Cmd {
 	switch msg.(type) {
-	case listenMsg, readMeMsg, readInfoMsg, readStatusMsg, readPlayerMsg:
+	case listenMsg, readMeMsg, readInfoMsg, readStatusMsg, readPlayerMsg, readQueueMsg:
 		m.same = true // they only ask for what another message brings
 	default:
 		m.same = false
@@ -319,6 +324,10 @@ func (m *model) handle(msg tea.Msg) tea.Cmd {
 		return m.readStatus()
 	case statusMsg:
 		return m.setStatus(msg)
+	case readQueueMsg:
+		return m.readQueue(msg.kind)
+	case queueMsg:
+		return m.setQueue(msg)
 	case boardsMsg:
 		return m.openChooser(msg)
 	case readPreviewMsg:

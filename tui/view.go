@@ -62,6 +62,8 @@ func (m *model) draw() string {
 		m.overlay(lines, m.menuView(m.width))
 	case m.chooser != nil:
 		m.overlay(lines, m.chooserView(m.width, m.height))
+	case m.queue != nil:
+		m.overlay(lines, m.queueView(m.width, m.height))
 	case m.help:
 		m.overlay(lines, m.helpPanel(m.width, m.height))
 	}

@@ -14,6 +14,8 @@ type Check struct {
 	Status   string `json:"status"`              // ok, warn, fail or skipped
 	Detail   string `json:"detail"`              // what was found, in words
 	NextStep string `json:"next_step,omitempty"` // what to do about it; absent if nothing
+	// Page of the documentation, below /docs/, that has every step; absent if nothing is wrong.
+	Page string `json:"page,omitempty"`
 }
 
 // Checks is the response of GET /v1/admin/checks: the health checks of this server and its

@@ -1,5 +1,7 @@
 package wire
 
+import "time"
+
 // Status is the response of GET /v1/admin/status. Which figures a node reports depends on
 // its roles; unknown figures are absent.
 type Status struct {
@@ -33,6 +35,19 @@ type Status struct {
 	Connections map[string]int64 `json:"gateway_connections,omitempty"`
 	Board       *RankingStatus   `json:"board,omitempty"`    // state of the ranking of the board that was asked for
 	Problems    []string         `json:"problems,omitempty"` // backends that did not answer
+	// History holds the node's last hour, oldest first; present with the parameter history.
+	History []StatusSample `json:"history,omitempty"`
+}
+
+// StatusSample is what a node measured in ten seconds. Unknown figures are absent.
+type StatusSample struct {
+	At                  time.Time `json:"at"`                              // end of the ten seconds
+	IncrementsPerSecond *float64  `json:"increments_per_second,omitempty"` // increments per second that the node recorded
+	// 95th percentile, in milliseconds; absent without increments.
+	LatencyP95MS *float64 `json:"latency_p95_ms,omitempty"`
+	OutboxDepth  *int64   `json:"outbox_depth,omitempty"` // unpublished changes in the whole installation
+	// Records to consume, of all topics; absent if the node consumes none.
+	RecordsBehind *int64 `json:"records_behind,omitempty"`
 }
 
 // Parity is the result of comparing users' scores in Redis with PostgreSQL since the node

@@ -42,8 +42,8 @@ asks for the latency of Redis: that of the calls of the process whose metrics ar
 --rate, --duration and --users scale the load down. Limits on rates and on the
 duration shrink with them, and the verdict is then "scaled", never "passed". The
 verdict is also "scaled" without --prometheus, because the alert rules cannot be
-checked, and when a run ends early. raw.zst, report.json and report.html are
-written to --out. Exit code 3: at least one criterion was missed.
+checked, and when a run ends early. raw.zst, report.json, report.html,
+summary.md and junit.xml are written to --out. Exit code 3: at least one criterion was missed.
 
 --scale machine first measures for ten seconds what this machine can give at all:
 requests to an empty HTTP server and, with --postgres, specification A's transaction

@@ -30,6 +30,7 @@ type check = wire.Check
 type diagnosis struct {
 	Healthy bool    `json:"healthy"`
 	Checks  []check `json:"checks"`
+	docs    string  // address of the server's documentation; "" if the server does not answer
 }
 
 func newDoctorCmd(p *program) *cobra.Command {
@@ -40,7 +41,8 @@ func newDoctorCmd(p *program) *cobra.Command {
 token, signing key, clock and freshness of the board. With a token that has
 score:operate, also run the server's own checks: version, PostgreSQL, Redis, Kafka,
 outbox and transport backlog, disk and configuration. Each problem comes with a
-next step. Exit code 3: a check failed.
+next step, and with the page of the server's documentation that has every step.
+Exit code 3: a check failed.
 
 --token checks another token than that of the connection, such as a player's, and
 says why the server rejects it; - reads it from stdin.
@@ -111,6 +113,9 @@ func diagnosisTable(d diagnosis) *table {
 		t.add(c.Name, c.Status, c.Detail)
 		if c.NextStep != "" {
 			t.add("", "", "→ "+c.NextStep)
+		}
+		if c.Page != "" && d.docs != "" {
+			t.add("", "", "→ "+d.docs+c.Page)
 		}
 	}
 	return t

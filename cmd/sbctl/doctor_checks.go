@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -66,20 +67,32 @@ func finding(name, status, detail, next string) check {
 	return check{Name: name, Status: status, Detail: detail, NextStep: next}
 }
 
+// pageOf names the page of the documentation about what a check of this command finds. The server
+// names those of its own checks.
+var pageOf = map[string]string{
+	"server": "down", "ready": "not-ready", "clock": "clock-skew", "token": "tokens", "key": "signing",
+	"top": "boards-degraded", "version": "versions",
+}
+
 // diagnose runs all checks, each after those that it depends on.
 func diagnose(ctx context.Context, cn *connector, s connection, ops option) diagnosis {
-	top := response{err: addressError(s.Server.Value)}
+	top, base := response{err: addressError(s.Server.Value)}, strings.TrimSuffix(s.Server.Value, "/")
 	if top.err == nil {
-		top = fetch(ctx, strings.TrimSuffix(s.Server.Value, "/")+"/v1/leaderboard/top?limit=1", s.Token.Value)
+		top = fetch(ctx, base+"/v1/leaderboard/top?limit=1", s.Token.Value)
 	}
 	d := diagnosis{Healthy: true, Checks: []check{checkConnection(s), checkServer(s, top)}}
 	d.Checks = append(d.Checks, checkReadiness(ctx, ops))
 	if top.err == nil {
 		d.Checks = append(d.Checks, checkClock(top), checkToken(s, top), checkKey(ctx, cn, s), checkTop(top))
 		d.Checks = append(d.Checks, serverChecks(ctx, cn)...)
+		d.docs = base + "/docs/"
 	}
-	for _, c := range d.Checks {
+	for i := range d.Checks {
+		c := &d.Checks[i]
 		d.Healthy = d.Healthy && c.Status != checkFail
+		if c.Status == checkFail || c.Status == checkWarn {
+			c.Page = cmp.Or(c.Page, pageOf[c.Name])
+		}
 	}
 	return d
 }

@@ -31,6 +31,7 @@ func newLoadRunCmd(p *program) *cobra.Command {
 	var rate, mode, out, ops, shard string
 	var duration time.Duration
 	var findMax bool
+	var thresholds []string
 	cmd := &cobra.Command{
 		Use: "run", Short: "Send increments at a fixed rate and report", Args: exactArgs(),
 		Long: `Send increments at a fixed rate and report.
@@ -43,9 +44,10 @@ Each increment has a scheduled time, whether or not earlier ones were answered, 
 its latency is measured from that time. --rate takes a number, a ramp such as
 1000..10000/60s, or several of these separated by commas; --duration applies to a
 last stage without a length. The token needs the scope score:update, because the
-increments are for many users. raw.zst, report.json and report.html are written to
---out, by default a new directory of out/load. The users are new; "sbctl load clean"
-erases them again. Exit code 3: more than 1 % failed or were not sent in time, or
+increments are for many users. raw.zst, report.json, report.html and, for CI,
+summary.md and junit.xml are written to --out, by default a new directory of out/load.
+The users are new; "sbctl load clean" erases them again. --threshold sets limits on what
+the report measures. Exit code 3: a threshold was missed, more than 1 % failed or were not sent in time, or
 nothing was measured.
 
 --dialect NAME sends them through another API that the server serves: highscore (with
@@ -64,6 +66,7 @@ must drain. The rate that it finds then runs for --duration. Use a dedicated ser
 Exit code 3: no rate was sustained.`,
 		Example: trimExamples(`
   sbctl load run --rate 1000..10000/60s --users 100000 --out out/load
+  sbctl load run --rate 500 --threshold "api.p95 < 200ms,errors < 0.1%"
   sbctl load run --rate 2000 --duration 1m --reads 0.5 --repeats 0.05 --mode async
   sbctl load run --find-max --rate 2000 --duration 2m --users 10000 --out out/max`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -82,6 +85,13 @@ Exit code 3: no rate was sustained.`,
 			if o.Shard, err = parseShard(shard); err != nil {
 				return err
 			}
+			for _, text := range thresholds {
+				c, err := criteria.Parse(text, "--threshold")
+				if err != nil {
+					return usagef("--threshold: %w", err)
+				}
+				o.Thresholds = append(o.Thresholds, c)
+			}
 			if o.Out == "" {
 				o.Out = datedFolder(time.Now())
 			}
@@ -91,6 +101,9 @@ Exit code 3: no rate was sustained.`,
 				}
 			}
 			if findMax {
+				if len(thresholds) > 0 {
+					return usagef("--find-max does not support --threshold")
+				}
 				if load.Dialect != "" {
 					return usagef("--find-max does not support --dialect")
 				}
@@ -116,6 +129,8 @@ Exit code 3: no rate was sustained.`,
 		" (default: the native one)")
 	flags.BoolVar(&findMax, "find-max", false, "search for the highest sustained rate, starting at --rate")
 	flags.StringVar(&shard, "shard", "", "share of the load for this generator, such as 2/5")
+	flags.StringSliceVar(&thresholds, "threshold", nil,
+		"limit that fails the run, such as 'api.p95 < 200ms' or 'errors < 0.1%' (repeatable, or a list with commas)")
 	flags.StringVar(&ops, "ops", "", opsFlagUsage)
 	flags.IntVar(&load.Connections, "connections", load.Connections, "maximum number of requests in flight")
 	flags.StringVar(&out, "out", "", "directory for the record and the reports (default: out/load/DATE-TIME-PROCESS)")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -25,7 +26,8 @@ func newLoadReportCmd(p *program) *cobra.Command {
 		Long: `Report on a recorded run.
 
 FILE is the raw.zst of "load run" or "accept"; pass the records of all shards of a
-run for one combined report. html is a self-contained page. hdr is the latency
+run for one combined report. html is a self-contained page. junit and markdown are for
+CI: a test for each criterion, and the summary of a job. hdr is the latency
 distribution of increments in the format of HdrHistogram.
 
 --against compares with an earlier run, in text, json and html. Exit code 3: a metric
@@ -56,7 +58,7 @@ allows 1 ms. Other metrics are only compared if they have a threshold.`,
 			if len(others) == 0 && len(limits) > 0 {
 				return usagef("--threshold requires --against")
 			}
-			if len(others) > 0 && format == "hdr" {
+			if len(others) > 0 && slices.Contains([]string{"hdr", "junit", "markdown"}, format) {
 				return usagef("--against requires --format text, json or html")
 			}
 			r, b, err := makeReport(args)
@@ -78,11 +80,13 @@ allows 1 ms. Other metrics are only compared if they have a threshold.`,
 					}
 					return r.JSON(p.stdout)
 				},
-				"html": func() error { return r.HTML(p.stdout) },
-				"hdr":  func() error { return b.Histogram(p.stdout) },
+				"html":     func() error { return r.HTML(p.stdout) },
+				"junit":    func() error { return r.JUnit(p.stdout) },
+				"markdown": func() error { return r.Markdown(p.stdout) },
+				"hdr":      func() error { return b.Histogram(p.stdout) },
 			}[format]
 			if !known {
-				return usagef("--format must be text, json, html or hdr, not %q", format)
+				return usagef("--format must be text, json, html, junit, markdown or hdr, not %q", format)
 			}
 			if err := write(); err != nil {
 				return err
@@ -93,7 +97,7 @@ allows 1 ms. Other metrics are only compared if they have a threshold.`,
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "text", "format of the report: text, json, html or hdr")
+	cmd.Flags().StringVar(&format, "format", "text", "format of the report: text, json, html, junit, markdown or hdr")
 	cmd.Flags().StringArrayVar(&others, "against", nil,
 		"record of an earlier run to compare with (repeatable, for all its shards)")
 	cmd.Flags().StringArrayVar(&thresholds, "threshold", nil,

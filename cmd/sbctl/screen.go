@@ -47,6 +47,11 @@ func screen(
 			page, err := c.Flags(ctx, client.FlagQuery{})
 			return page.Flags, err
 		},
+		Jobs: func(ctx context.Context) ([]client.Job, error) { return c.Jobs(ctx, 0) },
+		DeadLetters: func(ctx context.Context) ([]client.DeadLetter, error) {
+			page, err := c.DeadLetters(ctx, 0)
+			return page.Letters, err
+		},
 		Boards: func(ctx context.Context, family string) ([]client.Board, error) {
 			boards, err := allBoards(ctx, c, family)
 			for i := range boards {

@@ -113,16 +113,19 @@ func fail(ts *testscript.TestScript, _ bool, args []string) {
 	serverOf(ts).Fail(n, status, wire.Code(args[2]), after)
 }
 
-// finds NAME STATUS DETAIL NEXT sets the result of the server's own checks; without
+// finds NAME STATUS DETAIL NEXT [PAGE] sets the result of the server's own checks; without
 // arguments the server runs them.
 func finds(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) == 0 {
 		serverOf(ts).Script("/v1/admin/checks", nil)
 		return
 	}
+	one := wire.Check{Name: args[0], Status: args[1], Detail: args[2], NextStep: args[3]}
+	if len(args) > 4 {
+		one.Page = args[4]
+	}
 	serverOf(ts).Script("/v1/admin/checks", wire.Checks{
-		Version: buildinfo.Read().Version,
-		Checks:  []wire.Check{{Name: args[0], Status: args[1], Detail: args[2], NextStep: args[3]}},
+		Version: buildinfo.Read().Version, Checks: []wire.Check{one},
 	})
 }
 

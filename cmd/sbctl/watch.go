@@ -35,8 +35,9 @@ func newWatchCmd(p *program) *cobra.Command {
 
 On a terminal this is a live screen of 100 users (10 with --limit 10). ? lists its keys:
 enter opens a player, / finds one, b switches the board, t the period, q quits. With a
-token that has score:operate it also shows the health of the pipeline and open flags, and
-a opens a menu to freeze, rebuild or ban. Without a terminal it prints a plain
+token that has score:operate it also shows the health of the pipeline; f lists the open
+flags, J the jobs and d the dead letters, each with the command that acts on it, and a
+opens a menu to freeze, rebuild or ban. Without a terminal it prints a plain
 table of 10 users every second. --plain prints one line per change, which suits screen readers;
 --output json prints one JSON object per state. It reconnects automatically and ends
 with exit code 0 when interrupted.

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"flag"
 	"io"
 	"os"
@@ -238,7 +239,7 @@ func TestSkippedCriteriaPreventPassing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r.Verdict != Scaled || len(r.Criteria) != 1 || r.LeftOut[0].Pass || r.LeftOut[0].Skipped == "" ||
-		r.headline() != "scaled: 1 of 2 criteria met, 1 not measured" {
+		r.headline() != "1 of 2 criteria met, 1 not measured" {
 		t.Errorf("got %s: %s", r.Verdict, r.headline())
 	}
 }
@@ -338,5 +339,44 @@ func TestPeakOfTheRate(t *testing.T) {
 	last := r.Criteria[len(r.Criteria)-1]
 	if last.Peak == nil || *last.Peak != r.Measured["increments.peak"] || !strings.Contains(last.shown, "(peak ") {
 		t.Errorf("the criterion of the rate is %+v, want the peak beside it", last)
+	}
+}
+
+// CI reads the criteria as tests of JUnit and as Markdown: what was missed comes first.
+func TestSummariesForCI(t *testing.T) {
+	t.Parallel()
+	r := &Report{
+		Verdict: Failed, Profile: "A", Seconds: 1.5, Began: time.Unix(1_800_000_000, 0),
+		Criteria: []Criterion{
+			{Name: "errors", Limit: "< 1%", Source: "A", Pass: true, shown: "0%"},
+			{Name: "api.p95", Limit: "< 200ms", Source: "a|b <c>", shown: "300ms"},
+			{Name: "increments.rate", Limit: ">= 10", Source: "B", shown: "5", Undecidable: "a small machine"},
+		},
+		LeftOut: []Criterion{{Name: "alerts.loaded", Limit: "== 100%", Source: "A", Skipped: "not requested"}},
+	}
+	var text strings.Builder
+	if err := r.JUnit(&text); err != nil {
+		t.Fatal(err)
+	}
+	var suite junit
+	if err := xml.Unmarshal([]byte(text.String()), &suite); err != nil {
+		t.Fatal(err)
+	}
+	if suite.Name != "load A" || suite.Tests != 4 || suite.Failures != 1 || suite.Errors != 1 || suite.Skipped != 1 {
+		t.Errorf("got %+v, want 4 tests, one each failed, in error and skipped", suite)
+	}
+	first := suite.Cases[0]
+	if first.Name != "api.p95 < 200ms" || first.Failure == nil ||
+		first.Failure.Message != "300ms, limit < 200ms: a|b <c>" {
+		t.Errorf("got %+v, want the missed criterion first", first)
+	}
+	text.Reset()
+	if err := r.Markdown(&text); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(text.String(), "\n")
+	if lines[0] != "## Load test failed: 2 of 4 criteria missed, 1 not measured" ||
+		lines[4] != `| ✗ | `+"`api.p95`"+` | 300ms | &lt; 200ms | a\|b &lt;c> |` {
+		t.Errorf("got %q and %q", lines[0], lines[4])
 	}
 }

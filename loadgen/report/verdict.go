@@ -96,8 +96,17 @@ func weakness(c *record.Capacity, checks []criteria.Criterion) string {
 	return ""
 }
 
-// lines are all criteria. Those that were skipped come last.
-func (r *Report) lines() []Criterion { return slices.Concat(r.Criteria, r.LeftOut) }
+// lines are all criteria: first those that were missed, last those that were skipped.
+func (r *Report) lines() []Criterion {
+	all := slices.Concat(r.Criteria, r.LeftOut)
+	slices.SortStableFunc(all, func(a, b Criterion) int { return a.urgency() - b.urgency() })
+	return all
+}
+
+// urgency orders criteria by how soon a reader wants to see them.
+func (c *Criterion) urgency() int {
+	return slices.Index([]string{"FAIL", "open", "ok", "skip"}, c.verdict())
+}
 
 // headline summarises the verdict.
 func (r *Report) headline() string {
@@ -121,9 +130,9 @@ func (r *Report) headline() string {
 	case missed > 0:
 		return fmt.Sprintf("%s: %d of %d criteria missed%s", r.Verdict, missed, n, left)
 	case skipped > 0:
-		return fmt.Sprintf("%s: %d of %d criteria met%s", r.Verdict, n-skipped, n, left)
+		return fmt.Sprintf("%d of %d criteria met%s", n-skipped, n, left)
 	case r.Verdict == Scaled:
-		return fmt.Sprintf("%s: all %d criteria met, by a run smaller than its scenario", r.Verdict, n)
+		return fmt.Sprintf("all %d criteria met, by a run smaller than its scenario", n)
 	}
 	return fmt.Sprintf("%s: all %d criteria met", r.Verdict, n)
 }

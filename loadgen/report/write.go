@@ -15,12 +15,14 @@ import (
 	"github.com/scoreboard/scoreboard/internal/english"
 )
 
-// Write writes report.json and report.html into a folder, which it creates.
+// Write writes report.json, report.html and, for CI, summary.md and junit.xml into a folder, which it creates.
 func (r *Report) Write(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, write := range map[string]func(io.Writer) error{"report.json": r.JSON, "report.html": r.HTML} {
+	for name, write := range map[string]func(io.Writer) error{
+		"report.json": r.JSON, "report.html": r.HTML, "summary.md": r.Markdown, "junit.xml": r.JUnit,
+	} {
 		f, err := os.Create(filepath.Join(dir, name))
 		if err != nil {
 			return err

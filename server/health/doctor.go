@@ -1,6 +1,7 @@
 package health
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,7 +109,22 @@ func (d Doctor) Checks(ctx context.Context) wire.Checks {
 		all.Go(func() { found[i] = check(ctx) })
 	}
 	all.Wait()
+	for i := range found {
+		if c := &found[i]; c.Status == wire.CheckWarn || c.Status == wire.CheckFail {
+			c.Page = cmp.Or(c.Page, pageOf[c.Name])
+		}
+	}
 	return wire.Checks{Version: buildinfo.Read().Version, Checks: found}
+}
+
+// pageOf names the page of the documentation about what a check finds. A check that finds different
+// things names the page itself.
+var pageOf = map[string]string{
+	"postgres": "lost-postgresql", "schema": "upgrade", "database role": "security", "durability": "lost-postgresql",
+	"redis": "lost-redis", "redis_server": "redis", "boards": "boards-degraded", "kafka": "lost-kafka",
+	"history": "store-history-changed", "outbox": "outbox-age", "lag": "consumer-lag", "disk": "capacity",
+	"configuration": "security", "settings": "settings", "background jobs": "runbook", "mirror": "mirror-behind",
+	"replicas": "replica-not-read", "master key": "rotate-master-key",
 }
 
 // describe says what is wrong with a backend that Ping returned an error of. Only a
@@ -175,7 +191,7 @@ func (d Doctor) role(ctx context.Context) wire.Check {
 		c.NextStep = `run "sbctl migrate up" as the owner with SCOREBOARD_POSTGRES_URL set to the daemon's`
 	case excess != "":
 		c.Status, c.Detail = wire.CheckWarn, excess+": the daemon could rewrite the audit trail and the ledger"
-		c.NextStep = "give postgres.url a role of its own, and postgres.direct_url the owner: docs/security.md"
+		c.NextStep = "give postgres.url a role of its own, and postgres.direct_url the owner"
 	}
 	return c
 }
@@ -189,7 +205,7 @@ func (d Doctor) durability(ctx context.Context) wire.Check {
 		c.Status, c.Detail = wire.CheckSkipped, "unknown: PostgreSQL does not answer"
 	case risk != "":
 		c.Status, c.Detail = wire.CheckWarn, risk
-		c.NextStep = "change it, or accept the loss: docs/runbook/lost-postgresql.md"
+		c.NextStep = "change it, or accept the loss"
 	}
 	return c
 }
@@ -213,11 +229,11 @@ func (d Doctor) redisServers(ctx context.Context) wire.Check {
 	switch {
 	case problem != "":
 		c.Status, c.Detail = wire.CheckWarn, problem
-		c.NextStep = "correct the configuration of Redis: docs/redis.md"
+		c.NextStep = "correct the configuration of Redis"
 	case used > redisFull:
-		c.Status, c.NextStep = wire.CheckWarn, "add memory or archive boards now: docs/runbook/redis-memory.md"
+		c.Status, c.NextStep, c.Page = wire.CheckWarn, "add memory or archive boards now", "redis-memory"
 	case used > redisFilling:
-		c.Status, c.NextStep = wire.CheckWarn, "plan more memory or a cluster: docs/runbook/redis-growth.md"
+		c.Status, c.NextStep, c.Page = wire.CheckWarn, "plan more memory or a cluster", "redis-growth"
 	}
 	return c
 }
@@ -235,8 +251,7 @@ func (d Doctor) secrets(ctx context.Context) wire.Check {
 	case len(r.Unreadable) > 0:
 		c.Status = wire.CheckWarn
 		c.Detail = "no master key of this node decrypts the secrets of " + strings.Join(r.Unreadable, ", ")
-		c.NextStep = "add their key to auth.master_key, or give each a new secret: " +
-			"docs/runbook/rotate-master-key.md"
+		c.NextStep = "add their key to auth.master_key, or give each a new secret"
 	case r.Changed > 0:
 		c.Status = wire.CheckWarn
 		c.Detail = english.Count(r.Changed, "stored secret") + " still encrypted with the second master key"
@@ -353,7 +368,7 @@ func (d Doctor) lag(context.Context) wire.Check {
 	}
 	c.Status, c.Detail = wire.CheckOK, english.Count(records, "record")+" to consume"
 	if damage := d.Damage(); damage != "" {
-		c.Status, c.Detail = wire.CheckWarn, c.Detail+"; "+damage
+		c.Status, c.Detail, c.Page = wire.CheckWarn, c.Detail+"; "+damage, "log-damaged"
 		c.NextStep = "the broker lost records that it had acknowledged: check its disks and " +
 			"unclean.leader.election.enable; rankings were rebuilt, but accepted increments that it lost must be " +
 			"submitted again"
@@ -432,8 +447,7 @@ func (d Doctor) mirror(context.Context) wire.Check {
 	c := wire.Check{Name: "mirror", Status: wire.CheckOK, Detail: "every feed is written"}
 	if problem := d.Mirror(); problem != "" {
 		c.Status, c.Detail = wire.CheckWarn, problem
-		c.NextStep = "check the backend of the feed; changes wait in the transport for as long as its retention " +
-			"(docs/feeds.md)"
+		c.NextStep = "check the backend of the feed; changes wait in the transport for as long as its retention"
 	}
 	return c
 }
@@ -443,7 +457,7 @@ func (d Doctor) replicas(context.Context) wire.Check {
 	c := wire.Check{Name: "replicas", Status: wire.CheckOK, Detail: "read by nodes with the role read"}
 	if problem := d.Replicas(); problem != "" {
 		c.Status, c.Detail = wire.CheckWarn, problem
-		c.NextStep = "nodes with the role read use the primary instead: docs/runbook/replica-not-read.md"
+		c.NextStep = "nodes with the role read use the primary instead"
 	}
 	return c
 }

@@ -4,15 +4,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	repository "github.com/scoreboard/scoreboard"
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/config"
 	"github.com/scoreboard/scoreboard/server/ranking"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 	"github.com/scoreboard/scoreboard/server/upkeep"
+	"github.com/scoreboard/scoreboard/server/upkeep/repair"
 )
 
 // A wrong setting is named with its fix; the text of any other error is not shown.
@@ -102,6 +106,73 @@ func TestJobsCheck(t *testing.T) {
 		}
 	}
 }
+
+// Every check that finds something names a page of the documentation.
+func TestEveryFindingHasAPage(t *testing.T) {
+	t.Parallel()
+	down := errors.New("down")
+	broken := Doctor{
+		Postgres: func(context.Context) error { return down }, Redis: func(context.Context) error { return down },
+		Kafka:      func(context.Context) error { return down },
+		Schema:     func(context.Context) (string, string, error) { return "older", "migrate", nil },
+		Role:       func(context.Context) (string, string, error) { return "", "no rights", nil },
+		Durability: func(context.Context) (string, error) { return "fsync is off", nil },
+		Outbox: outboxFunc(func() (*scoreboard.OutboxStatus, error) {
+			return &scoreboard.OutboxStatus{Shards: []scoreboard.ShardStatus{{OldestAge: time.Hour}}}, nil
+		}),
+		History:      func(context.Context) (*repair.HistoryChange, error) { return &repair.HistoryChange{}, nil },
+		RedisServers: func(context.Context) (string, float64, error) { return "it evicts", 0.9, nil },
+		SetAside: func(context.Context) ([]ranking.SetAside, error) {
+			return []ranking.SetAside{{Board: "b"}}, nil
+		},
+		Lag:      func() map[string]int64 { return map[string]int64{"t": lagWarn + 1} },
+		Damage:   func() string { return "" },
+		Current:  func() *config.Config { return &config.Config{Auth: config.Auth{DevIssuer: true}} },
+		Settings: func() (string, bool) { return "reads.top_n: too high", false },
+		Mirror:   func() string { return "behind" },
+		Jobs:     func() []upkeep.JobStatus { return []upkeep.JobStatus{{Name: "teams", Failed: failedRuns}} },
+		Secrets: func(context.Context) (scoreboard.Reencryption, error) {
+			return scoreboard.Reencryption{Changed: 1}, nil
+		},
+		Replicas: func() string { return "one is behind" },
+	}
+	checkPages := func(checks []wire.Check) {
+		t.Helper()
+		for _, c := range checks {
+			if c.Status != wire.CheckWarn && c.Status != wire.CheckFail {
+				t.Logf("%s finds nothing: %s", c.Name, c.Detail)
+				continue
+			}
+			_, err := fs.Stat(repository.Docs, "docs/"+c.Page+".md")
+			if err != nil {
+				_, err = fs.Stat(repository.Docs, "docs/runbook/"+c.Page+".md")
+			}
+			if err != nil {
+				t.Errorf("%s names the page %q, which is not in the documentation", c.Name, c.Page)
+			}
+		}
+	}
+	all := broken.Checks(t.Context()).Checks
+	checkPages(all)
+	if found := len(slices.DeleteFunc(slices.Clone(all), func(c wire.Check) bool { return c.Page == "" })); found < 17 {
+		t.Errorf("%d of %d checks name a page, want all but that of the disk", found, len(all))
+	}
+	for _, full := range []float64{0.65, 0.75} {
+		broken.RedisServers = func(context.Context) (string, float64, error) { return "", full, nil }
+		c := broken.redisServers(t.Context())
+		if c.Page == "" {
+			t.Errorf("Redis at %v names no page", full)
+		}
+		checkPages([]wire.Check{c})
+	}
+	broken.Damage = func() string { return "a log was cut" }
+	checkPages([]wire.Check{broken.lag(t.Context())})
+	checkPages([]wire.Check{{Name: "disk", Status: wire.CheckWarn, Page: pageOf["disk"]}})
+}
+
+type outboxFunc func() (*scoreboard.OutboxStatus, error)
+
+func (f outboxFunc) OutboxStatus(context.Context) (*scoreboard.OutboxStatus, error) { return f() }
 
 func TestBoardsCheckNamesBrokenOnes(t *testing.T) {
 	t.Parallel()

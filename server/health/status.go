@@ -26,10 +26,10 @@ type Sources struct {
 	Pass    interface{ Status() repair.Compared } // nil without full comparisons
 	Lag     func() map[string]int64               // records to consume, by topic; never nil
 	Damaged func() map[string]int64               // records lost in damaged logs, by topic; never nil
+	Outbox  Outbox                                // counted for the history; nil for none
 }
 
-// NodeStatus reports rates and counts of this node. It samples when it is asked,
-// so it costs nothing in between.
+// NodeStatus reports rates and counts of this node, as they are and as they were in the last hour.
 type NodeStatus struct {
 	sources Sources
 	node    string
@@ -37,7 +37,8 @@ type NodeStatus struct {
 	started time.Time
 
 	mu      sync.Mutex
-	samples []sample // oldest first
+	samples []sample            // oldest first
+	history []wire.StatusSample // of the last hour, oldest first
 }
 
 // sample is what rates are computed from: counts since the start.
@@ -97,10 +98,7 @@ func (n *NodeStatus) rates(s *wire.Status, now sample) {
 	}
 	rate := float64(now.Accepted-before.Accepted) / window.Seconds()
 	s.WindowMS, s.IncrementsPerSecond = window.Milliseconds(), &rate
-	if p95, ok := quantile(before.Status, now.Status, 0.95); ok {
-		ms := 1000 * p95
-		s.LatencyP95MS = &ms
-	}
+	s.LatencyP95MS = p95(before.Status, now.Status)
 }
 
 // quantile estimates a quantile, in seconds, of the latencies between two

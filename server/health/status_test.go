@@ -2,6 +2,7 @@ package health
 
 import (
 	"context"
+	"errors"
 	"math"
 	"testing"
 	"time"
@@ -91,5 +92,50 @@ func TestOutboxCheckNamesAnAgeOnlyOfRows(t *testing.T) {
 		if got := d.outbox(t.Context()); got.Detail != want || got.Status != wire.CheckOK {
 			t.Errorf("got %+v, want %q", got, want)
 		}
+	}
+}
+
+// The history has a sample for each ten seconds of the last hour, of that time only. What does not answer is
+// missing from it.
+func TestNodeHistory(t *testing.T) {
+	t.Parallel()
+	now, depth, fails := latencies(0, 0, 0), int64(0), false
+	n := NewNodeStatus("node", []string{"api"}, Sources{
+		Ingest: fixedIngest{&now}, Lag: func() map[string]int64 { return map[string]int64{"a": 2, "b": 3} },
+		Outbox: outboxFunc(func() (*scoreboard.OutboxStatus, error) {
+			if fails {
+				return nil, errors.New("down")
+			}
+			return &scoreboard.OutboxStatus{Shards: []scoreboard.ShardStatus{{Depth: depth}, {Depth: 1}}}, nil
+		}),
+	})
+	if got := n.History(); got == nil || len(got) != 0 {
+		t.Errorf("at the start: got %v, want an empty list", got)
+	}
+	before := n.counts()
+	before.at = before.at.Add(-10 * time.Second)
+	now = latencies(90, 100, 100)
+	now.Accepted, depth = 100, 6
+	before = n.record(t.Context(), before)
+	fails = true
+	before.at = before.at.Add(-10 * time.Second)
+	before = n.record(t.Context(), before)
+	all := n.History()
+	if len(all) != 2 {
+		t.Fatalf("got %d samples, want 2", len(all))
+	}
+	first, second := all[0], all[1]
+	if math.Abs(*first.IncrementsPerSecond-10) > 1 || math.Abs(*first.LatencyP95MS-1500) > 1 ||
+		*first.OutboxDepth != 7 || *first.RecordsBehind != 5 {
+		t.Errorf("got %+v, want 10 increments a second", first)
+	}
+	if *second.IncrementsPerSecond != 0 || second.LatencyP95MS != nil || second.OutboxDepth != nil {
+		t.Errorf("got %+v, want no increment and an unknown outbox", second)
+	}
+	for range historyLength {
+		before = n.record(t.Context(), before)
+	}
+	if got := n.History(); len(got) != historyLength || !got[0].At.After(second.At) {
+		t.Errorf("got %d samples from %v, want the newest %d", len(got), got[0].At, historyLength)
 	}
 }

@@ -65,6 +65,28 @@ function showTotal(total: number): void {
   if (facts) set(renew(facts).querySelector("#total"), text);
 }
 
+/** left writes a time in the largest units that matter. */
+function left(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return "in less than a minute";
+  if (minutes < 60) return `in ${minutes} min`;
+  const hours = Math.floor(minutes / 60);
+  return hours < 24 ? `in ${hours} h ${minutes % 60} min` : `in ${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** showEnd counts down to the end of the period. */
+function showEnd(): void {
+  const shown = $<HTMLTimeElement>("ends");
+  const facts = document.querySelector<HTMLElement>(".facts");
+  if (!shown || !facts) return;
+  const ends = new Date(shown.dateTime);
+  const text = ends.getTime() > Date.now() ? left(ends.getTime() - Date.now()) : "now";
+  if (shown.textContent === text) return;
+  const time = renew(facts).querySelector<HTMLTimeElement>("#ends");
+  set(time, text);
+  if (time) time.title = timeText(ends);
+}
+
 function showStatus(): void {
   if (!state || closeTimeline) return;
   let status = $("status")!;
@@ -110,6 +132,7 @@ function showRows(now: State): void {
   const [, period = ""] = now.board.split(":");
   if (period && $("period")?.textContent !== period) {
     set($("period"), period);
+    document.querySelector(".ending")?.remove(); // it is that of the period before
     announce(`A new period has begun: ${period}.`);
   }
 }
@@ -298,6 +321,8 @@ function enableClock(): void {
   addEventListener("clockchange", showTimes);
   if (document.querySelector("time[data-clock]")) renew($("status")!);
   showTimes();
+  showEnd();
+  setInterval(showEnd, 10_000);
 }
 
 // ---- the stream

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -347,6 +348,9 @@ func (p *pageViews) view(c *gin.Context, caller *auth.Claims) (*pages.Board, err
 		Closed: board.Closed, Sealed: board.PublicHash(),
 		URL: p.pages.PublicURL(),
 	}
+	if !v.Ended {
+		v.Ends = board.PeriodEnd
+	}
 	if v.Limit, err = pageLimit(c); err != nil {
 		return nil, err
 	}
@@ -459,12 +463,42 @@ func (p *pageViews) boardList(c *gin.Context, _ *auth.Claims) error {
 			list.After = list.Boards[boardsShown-1].ID
 			break
 		}
-		list.Boards = append(list.Boards, pages.Listed{ID: b.ID, Period: b.Period, Status: b.Status})
+		one := pages.Listed{ID: b.ID, Period: b.Period, Status: b.Status, Labels: slices.Clone(b.Tags)}
+		for _, label := range []string{b.Platform, b.Region} {
+			if label != "" {
+				one.Labels = slices.Insert(one.Labels, 0, label)
+			}
+		}
+		if one.Ends, err = p.endOf(c.Request.Context(), b); err != nil {
+			return err
+		}
+		list.Boards = append(list.Boards, one)
 	}
 	setPageCache(c)
 	c.Writer.Header().Set("Content-Security-Policy", pagePolicy+pageFrames(p.pages, ""))
 	c.Data(http.StatusOK, "text/html; charset=utf-8", site().List(list))
 	return nil
+}
+
+// endOf returns when the current period of a board ends; zero without one.
+func (p *pageViews) endOf(ctx context.Context, board *scoreboard.Board) (time.Time, error) {
+	if !board.IsFamily() {
+		return time.Time{}, nil
+	}
+	periods, err := p.catalog.Periods(ctx, board.ID)
+	if err != nil {
+		return time.Time{}, err
+	}
+	now := p.now()
+	for _, b := range slices.Backward(periods) {
+		if !b.PeriodStart.After(now) {
+			if b.Ended() || !b.PeriodEnd.After(now) {
+				return time.Time{}, nil
+			}
+			return b.PeriodEnd, nil
+		}
+	}
+	return time.Time{}, nil
 }
 
 // queryTheme is the colours that a page is asked for; "" for those of the viewer's system.

@@ -58,6 +58,42 @@ func TestListOfBoards(t *testing.T) {
 	}
 }
 
+// The list says when the current period of a board ends, and its labels.
+func TestListSaysWhenPeriodsEnd(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	cup := func(id scoreboard.BoardID, start, end time.Duration) *scoreboard.Board {
+		return &scoreboard.Board{
+			ID: id, Family: "cup", Period: scoreboard.PeriodSeason, Public: true, Status: scoreboard.StatusActive,
+			PeriodStart: now.Add(start), PeriodEnd: now.Add(end),
+		}
+	}
+	family, ended := cup("cup", 0, 0), cup("cup:a", -2*time.Hour, -time.Hour)
+	current, next := cup("cup:b", -time.Hour, time.Hour), cup("cup:c", time.Hour, 2*time.Hour)
+	family.Platform, family.Region, family.Tags = "pc", "eu", []string{"duel"}
+	for name, tt := range map[string]struct {
+		periods []*scoreboard.Board
+		ends    time.Duration // 0: not said
+	}{
+		"current, and one to come": {[]*scoreboard.Board{ended, current, next}, time.Hour},
+		"between two":              {[]*scoreboard.Board{ended, next}, 0},
+		"none":                     {nil, 0},
+	} {
+		a := everything(&trail{}, func(o *Options) {
+			o.Catalog = listedBoards{families: []*scoreboard.Board{family}, periods: tt.periods}
+			o.Pages = allListed{}
+		})
+		w := httptest.NewRecorder()
+		a.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, pathPages, nil))
+		page := w.Body.String()
+		want := "ends " + now.Add(tt.ends).UTC().Format("2 Jan 2006 15:04 UTC")
+		if strings.Contains(page, want) != (tt.ends > 0) || tt.ends == 0 && strings.Contains(page, "ends ") ||
+			!strings.Contains(page, "<span>eu</span> <span>pc</span> <span>duel</span>") {
+			t.Errorf("%s: got %s, want %q and the labels", name, page, want)
+		}
+	}
+}
+
 // manyBoards is a catalog of so many daily boards.
 func manyBoards(n int) Catalog {
 	c := listedBoards{}

@@ -229,7 +229,7 @@ func (a *API) Mount(dialects ...*Dialect) error {
 }
 
 // DocumentPath is the path of a dialect's OpenAPI document, while it is enabled.
-func DocumentPath(dialect string) string { return "/openapi/" + dialect + ".json" }
+func DocumentPath(dialect string) string { return dialectDocuments + dialect + ".json" }
 
 // mountDocument adds the route of a dialect's document, on the dialect's host and on every
 // one without routes of its own, and returns the document. It needs no token, because it

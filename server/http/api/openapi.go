@@ -18,6 +18,8 @@ const (
 	asyncAPIPath = "/asyncapi.json"
 	docsPath     = "/docs"
 	docsPagePath = docsPath + "/:page"
+
+	dialectDocuments = "/openapi/" // each as NAME.json
 )
 
 // openAPI describes every route. It is generated from the operations, the types of
@@ -54,6 +56,11 @@ func (h *handlers) docsRoutes() []route {
 		openRoute(docsPath, page), openRoute(docsPagePath, page), documentRoute(openAPIPath, openAPI),
 		documentRoute(asyncAPIPath, asyncAPI),
 	}
+}
+
+// DocsPaths are the patterns of the paths of the documentation and the documents that it links.
+func DocsPaths() []string {
+	return []string{docsPath, docsPath + "/", openAPIPath, asyncAPIPath, dialectDocuments}
 }
 
 // openRoute is a route that needs no token, because its answers contain no data.

@@ -117,6 +117,7 @@ var queryBounds = map[string]object{
 	"GET /v1/boards/:board/teams/:team/members limit":      integers(1, maxTeams),
 	"GET /v1/boards/:board/teams/:team/members after":      integers(0, math.MaxInt64),
 	"GET /v1/boards/:board/teams/:team/members history":    enum("0", "1"),
+	"GET /v1/admin/status history":                         enum("0", "1"),
 	"GET /v1/admin/dead-letters limit":                     integers(1, maxDeadLetters),
 	"GET /v1/admin/dead-letters after":                     integers(0, math.MaxInt64),
 }

@@ -494,7 +494,7 @@ var examples = []any{
 		{Name: "postgresql", Status: wire.CheckOK, Detail: "answers in 1ms"},
 		{
 			Name: "disk", Status: wire.CheckWarn, Detail: "8% free",
-			NextStep: "free space, or archive old ledger partitions",
+			NextStep: "free space, or archive old ledger partitions", Page: "capacity",
 		},
 	}},
 	wire.Status{

@@ -33,9 +33,10 @@ type Rankings interface {
 	Status(ctx context.Context, board scoreboard.BoardID) (*scoreboard.RankingStatus, error)
 }
 
-// NodeStatus reports rates and counts of this node.
+// NodeStatus reports rates and counts of this node, and those of the last hour.
 type NodeStatus interface {
 	Status() wire.Status
+	History() []wire.StatusSample
 }
 
 // Doctor checks this server and its backends.
@@ -239,6 +240,10 @@ func (h *status) status(c *gin.Context, _ *auth.Claims) error {
 	if err != nil {
 		return err
 	}
+	history, err := queryFlag(c, "history")
+	if err != nil {
+		return err
+	}
 	ctx := c.Request.Context()
 	board, err := h.catalog.Board(ctx, id)
 	if wire.CodeOf(err) == wire.CodeNotFound {
@@ -249,6 +254,9 @@ func (h *status) status(c *gin.Context, _ *auth.Claims) error {
 		return source + " does not answer"
 	}
 	out := h.node.Status()
+	if history {
+		out.History = h.node.History()
+	}
 	if s, err := h.queue.OutboxStatus(ctx); err != nil {
 		out.Problems = append(out.Problems, problem("PostgreSQL", err))
 	} else {

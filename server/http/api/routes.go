@@ -422,7 +422,7 @@ func (h *handlers) adminRoutes() []route {
 	if h.status != nil {
 		t = append(t,
 			h.operatorRoute("GET", "/v1/admin/checks", "", noParameters, h.status.checks),
-			h.operatorRoute("GET", "/v1/admin/status", "", parameters{"board"}, h.status.status),
+			h.operatorRoute("GET", "/v1/admin/status", "", parameters{"board", "history"}, h.status.status),
 			h.operatorRoute("GET", "/v1/admin/outbox", "", noParameters, h.status.outbox),
 			h.operatorRoute("GET", "/v1/admin/dead-letters", "", pageParameters, h.deadLetters.listDeadLetters),
 			h.operatorRoute("GET", "/v1/admin/dead-letters/:id", "", noParameters, h.deadLetters.showDeadLetter),

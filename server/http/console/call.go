@@ -62,6 +62,19 @@ type failure struct {
 	Field, RequestID    string
 }
 
+// Guide is the address of the page of the documentation about the failure; "" for none.
+func (f *failure) Guide() string {
+	if page := guides[f.Code]; page != "" {
+		return docsHref(page)
+	}
+	return ""
+}
+
+// guides name the pages of the documentation about errors of the API.
+var guides = map[string]string{
+	"unavailable": "backend-down", "overloaded": "latency", "internal": "server-errors", "forbidden": "security",
+}
+
 // Error implements error.
 func (f *failure) Error() string { return f.Code + ": " + f.Message }
 

@@ -203,6 +203,7 @@ func (c *Console) route(files *design.Files) {
 	pages := map[string]handler{
 		"":                               c.views.overview,
 		"/overview/data":                 c.views.overviewData,
+		"/find":                          c.views.find,
 		"/boards":                        c.views.boards,
 		"/boards/{board}":                c.views.board,
 		"/boards/{board}/players":        c.views.boardPlayers,

@@ -114,7 +114,7 @@ func (c *views) flag(w http.ResponseWriter, r *http.Request, s *session) error {
 		{"Detail", text(f.Detail)},
 		{"User", to(playerHref(f.UserID), f.UserID)},
 		{"Board", to(boardHref(f.Board), f.Board)},
-		{"Event", code(f.EventID)},
+		{"Event", idOf("", f.EventID)},
 		{"Delta", signed(f.Delta)},
 		{"Times", number(f.Times)},
 		{"First", timeOf(f.CreatedAt)},

@@ -143,10 +143,10 @@ var jobList = &list[wire.Job]{
 		}},
 		{"state", "State", func(j wire.Job) cell { return badge(j.State) }},
 		{"kind", "Kind", func(j wire.Job) cell { return text(jobTitle(&j)) }},
-		{"target", "Target", func(j wire.Job) cell { return text(targetText(j.Target)) }},
+		{"target", "Target", func(j wire.Job) cell { return jobTarget(j.Target) }},
 		{"who", "By", func(j wire.Job) cell { return text(j.Who) }},
 		{"started_at", "Started", func(j wire.Job) cell { return timeOf(j.StartedAt) }},
-		{"node", "Node", func(j wire.Job) cell { return code(j.Node) }},
+		{"node", "Node", func(j wire.Job) cell { return idOf("", j.Node) }},
 		{"reason", "Reason", func(j wire.Job) cell { return text(j.Reason) }},
 	},
 	fetch: func(k *call, q url.Values) ([]wire.Job, string, error) {
@@ -163,6 +163,13 @@ func targetText(target string) string {
 		return map[string]string{"board": "all boards", "ranking": "all rankings", "ledger": "ledger"}[kind]
 	}
 	return kind + " " + name
+}
+
+// jobTarget shows the target of a job, and leads to its page if it has one.
+func jobTarget(target string) cell {
+	v := targetOf(target)
+	v.Text = targetText(target)
+	return v
 }
 
 // jobsView is the page of the jobs.
@@ -232,7 +239,7 @@ func newJobView(j *wire.Job, now time.Time) *jobView {
 	}
 	d.Facts = []fact{
 		{"State", badge(j.State)},
-		{"Target", text(targetText(j.Target))},
+		{"Target", jobTarget(j.Target)},
 		{"Reason", text(j.Reason)},
 		{"Started by", text(j.Who)},
 		{"Started", timeOf(j.StartedAt)},

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/scoreboard/scoreboard/internal/english"
 )
 
 // cell is a value of a table, as it is shown.
@@ -17,7 +19,7 @@ type cell struct {
 	Text string
 	Raw  string // for export and sorting; Text if empty
 	Href string
-	Kind string // number, time, badge, code or ""
+	Kind string // number, time, badge, code, id or ""
 	Tone string // of a badge: good, warn, bad or ""
 }
 
@@ -27,6 +29,18 @@ func text(s string) cell { return cell{Text: s} }
 func code(s string) cell { return cell{Text: s, Kind: "code"} }
 func to(href, s string) cell {
 	return cell{Text: s, Href: href}
+}
+
+// maxID is the longest id, in characters, that is shown whole.
+const maxID = 18
+
+// idOf shows an id, shortened if it is long, with a button that copies all of it.
+func idOf(href, s string) cell {
+	v := cell{Text: s, Raw: s, Href: href, Kind: "id"}
+	if runes := []rune(s); len(runes) > maxID {
+		v.Text = string(runes[:maxID-6]) + "…" + string(runes[len(runes)-5:])
+	}
+	return v
 }
 
 func number(n int64) cell {
@@ -94,6 +108,18 @@ type tableView struct {
 	First       string // address of the first page, if this is not it
 	CSV, NDJSON string
 	Filtered    bool
+}
+
+// Count says how many rows a table shows, and whether there are more.
+func (t *tableView) Count() string {
+	count := english.Count(len(t.Rows), "row")
+	switch {
+	case t.Next != "":
+		return count + ", more follow"
+	case t.First != "":
+		return count + " on the last page"
+	}
+	return count
 }
 
 type headView struct {

@@ -37,7 +37,9 @@ type overviewState struct {
 	Findings []wire.Check    `json:"findings"`
 	Checks   []wire.Check    `json:"checks"`
 	Samples  map[string]any  `json:"samples"` // of the charts; null where unknown
-	Problems []string        `json:"problems"`
+	// History is the samples of the node's last hour, as rows of a time and the values of samples; only if asked for.
+	History  [][]any  `json:"history,omitempty"`
+	Problems []string `json:"problems"`
 }
 
 // checksOf names the checks of each stage. Checks of none are listed below the diagram.
@@ -92,7 +94,11 @@ func (c *views) readOverview(r *http.Request, s *session) (*overviewState, error
 	var checks wire.Checks
 	var statusErr, checksErr error
 	var both sync.WaitGroup
-	both.Go(func() { statusErr = k.get("/v1/admin/status", url.Values{"board": {board}}, &status) })
+	asked := url.Values{"board": {board}}
+	if r.URL.Query().Get("history") != "" {
+		asked.Set("history", "1")
+	}
+	both.Go(func() { statusErr = k.get("/v1/admin/status", asked, &status) })
 	both.Go(func() { checksErr = k.get("/v1/admin/checks", nil, &checks) })
 	both.Wait()
 	if statusErr != nil {
@@ -114,6 +120,11 @@ func newOverview(board string, status *wire.Status, checks *wire.Checks) *overvi
 			"outbox": status.OutboxDepth,
 			"lag":    totalLag(status),
 		},
+	}
+	for _, s := range status.History {
+		o.History = append(o.History, []any{
+			s.At.UnixMilli(), s.IncrementsPerSecond, s.LatencyP95MS, s.OutboxDepth, s.RecordsBehind,
+		})
 	}
 	o.Stages = []pipelineStage{
 		apiStage(status), ledgerStage(status), outboxStage(status), transportStage(status), rankingStage(status),

@@ -42,30 +42,52 @@ type link struct {
 	Operation         string // of the API, if it leads to a change
 }
 
-// section is an entry of the menu.
-type section struct{ Name, Label, Path, Scope, Icon string }
+// section is an entry of the menu. Guide is the page of the documentation about it.
+type section struct{ Name, Label, Path, Scope, Guide, Icon string }
 
 var sections = []section{
-	{"overview", "Overview", Root, scopeOperate, "M3 12h4l3-8 4 16 3-8h4"},
-	{"boards", "Boards", Root + "/boards", "", "M4 20V10h4v10zM10 20V4h4v16zM16 20v-7h4v7z"},
-	{"players", "Players", Root + "/players", "", "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 20c1-4 4-6 8-6s7 2 8 6"},
+	{"overview", "Overview", Root, scopeOperate, "runbook", "M3 12h4l3-8 4 16 3-8h4"},
+	{"boards", "Boards", Root + "/boards", "", "boards", "M4 20V10h4v10zM10 20V4h4v16zM16 20v-7h4v7z"},
 	{
-		"integrity", "Integrity", Root + "/integrity", scopeOperate,
+		"players", "Players", Root + "/players", "", "moderation",
+		"M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8zM4 20c1-4 4-6 8-6s7 2 8 6",
+	},
+	{
+		"integrity", "Integrity", Root + "/integrity", scopeOperate, "cheating-wave",
 		"M12 3l8 3v6c0 5-4 8-8 9-4-1-8-4-8-9V6zM9 12l2 2 4-4",
 	},
-	{"jobs", "Jobs", Root + "/jobs", scopeOperate, "M12 3a9 9 0 1 0 9 9M12 7v5l3 3M17 3h4v4"},
-	{"dead-letters", "Dead letters", Root + "/dead-letters", scopeOperate, "M4 6h16v12H4zM4 7l8 6 8-6"},
-	{"imports", "Imports", Root + "/imports", scopeOperate, "M12 3v12M7 10l5 5 5-5M4 19h16"},
+	{"jobs", "Jobs", Root + "/jobs", scopeOperate, "drift", "M12 3a9 9 0 1 0 9 9M12 7v5l3 3M17 3h4v4"},
 	{
-		"keys", "Keys", Root + "/keys", scopeOperate,
+		"dead-letters", "Dead letters", Root + "/dead-letters", scopeOperate, "dead-letters",
+		"M4 6h16v12H4zM4 7l8 6 8-6",
+	},
+	{"imports", "Imports", Root + "/imports", scopeOperate, "import", "M12 3v12M7 10l5 5 5-5M4 19h16"},
+	{
+		"keys", "Keys", Root + "/keys", scopeOperate, "signing",
 		"M8 16a4 4 0 1 1 3.5-6H21v4h-3v3h-4v-3h-2.5A4 4 0 0 1 8 16z",
 	},
 	{
-		"webhooks", "Webhooks", Root + "/webhooks", scopeOperate,
+		"webhooks", "Webhooks", Root + "/webhooks", scopeOperate, "webhooks",
 		"M4 12h9M10 8l4 4-4 4M15 5h5v14h-5",
 	},
-	{"settings", "Settings", Root + "/settings", scopeOperate, "M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4"},
-	{"audit", "Audit", Root + "/audit", scopeOperate, "M6 3h9l4 4v14H6zM9 11h7M9 15h7"},
+	{
+		"settings", "Settings", Root + "/settings", scopeOperate, "settings",
+		"M4 7h10M18 7h2M4 17h2M10 17h10M16 5v4M8 15v4",
+	},
+	{"audit", "Audit", Root + "/audit", scopeOperate, "moderation", "M6 3h9l4 4v14H6zM9 11h7M9 15h7"},
+}
+
+// docsHref is the address of a page of the documentation, which the console's host serves, too.
+func docsHref(page string) string { return "/docs/" + page }
+
+// Guide is the address of the page of the documentation about what a page shows; "" for none.
+func (v *view) Guide() string {
+	for _, s := range sections {
+		if s.Name == v.Section {
+			return docsHref(s.Guide)
+		}
+	}
+	return ""
 }
 
 // parsePages parses the layout with each page.
@@ -73,6 +95,8 @@ func parsePages(files *design.Files) pages {
 	base := template.Must(template.New("layout").Funcs(template.FuncMap{
 		"asset": func(name string) string { return Root + "/assets/" + files.Name(name) },
 		"num":   formatNumber, "when": timeOrNone, "root": func() string { return Root },
+		"docs":     docsHref,
+		"pick":     pickerOf,
 		"sections": func() []section { return sections }, "query": url.QueryEscape, "roleOf": roleOf,
 		"iso": func(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) },
 	}).ParseFS(pageFiles, "pages/layout.html", "pages/parts.html"))
@@ -90,6 +114,19 @@ func parsePages(files *design.Files) pages {
 		out[name] = template.Must(t.ParseFS(pageFiles, "pages/"+e.Name()))
 	}
 	return out
+}
+
+// pickerOf names what the script of the page offers for an input: boards, players, or a time; "" for nothing.
+func pickerOf(name string) string {
+	switch name {
+	case "board", "family":
+		return "board"
+	case "user", "user_id":
+		return "player"
+	case "from", "to", "starts", "ends":
+		return "time"
+	}
+	return ""
 }
 
 // roleOf says what a session may do.

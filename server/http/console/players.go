@@ -273,7 +273,7 @@ func playerActions(u *wire.User) (out []link) {
 func statementList(user string) *list[wire.StatementEntry] {
 	event := func(e wire.StatementEntry) cell {
 		q := url.Values{"board": {e.Board}, "at": {e.RecordedAt.UTC().Format(time.RFC3339Nano)}}
-		return to(playerHref(user)+"/events/"+url.PathEscape(e.EventID)+"?"+q.Encode(), e.EventID)
+		return idOf(playerHref(user)+"/events/"+url.PathEscape(e.EventID)+"?"+q.Encode(), e.EventID)
 	}
 	return &list[wire.StatementEntry]{
 		name: "statement", path: playerHref(user), cursor: "cursor", empty: "No event matches.",

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,16 +22,33 @@ type settingRow struct {
 }
 
 type settingsView struct {
-	Query, Source string
-	Shown, All    int
-	Groups        []settingGroup
-	Under         tableView // the links below
+	Query, Source, Section string
+	Shown, All             int
+	Sources                []settingChoice
+	Sections               []settingChoice
+	Groups                 []settingGroup
+	Under                  tableView // the links below
+}
+
+// settingChoice is a part of the settings, with how many match the text that is searched for.
+type settingChoice struct {
+	Value, Label string
+	Count        int
+	Href         string
+}
+
+// settingSources are the parts of the settings by where a value is from.
+var settingSources = []settingChoice{
+	{Label: "all"},
+	{Value: "live", Label: "can be changed here"},
+	{Value: "changed", Label: "not the default"},
+	{Value: "store", Label: "changed by operators"},
 }
 
 // settingList is only exported; the page groups the settings.
 var settingList = &list[wire.Setting]{
 	name: "settings", path: Root + "/settings", cursor: "cursor",
-	filters: []filter{{Name: "name"}, {Name: "source"}},
+	filters: []filter{{Name: "name"}, {Name: "source"}, {Name: "section"}},
 	columns: []column[wire.Setting]{
 		{"name", "Name", func(s wire.Setting) cell { return code(s.Name) }},
 		{"value", "Value", func(s wire.Setting) cell { return code(s.Value) }},
@@ -42,21 +60,40 @@ var settingList = &list[wire.Setting]{
 		if err := k.get("/v1/admin/settings", nil, &all); err != nil {
 			return nil, "", err
 		}
-		name, source := strings.ToLower(q.Get("name")), q.Get("source")
 		return slices.DeleteFunc(all.Settings, func(s wire.Setting) bool {
-			matches := strings.Contains(s.Name, name) || strings.Contains(strings.ToLower(s.Meaning), name)
-			switch source {
-			case "":
-			case "live":
-				matches = matches && s.Live
-			case "changed":
-				matches = matches && s.Source != "default"
-			default:
-				matches = matches && s.Source == source
-			}
-			return !matches
+			return !matchesSetting(&s, q.Get("name"), q.Get("source"), q.Get("section"))
 		}), "", nil
 	},
+}
+
+// matchesSetting reports whether a setting has a text in its name or meaning, and is of a source and section; ""
+// for all of them.
+func matchesSetting(s *wire.Setting, text, source, section string) bool {
+	switch source {
+	case "":
+	case "live":
+		if !s.Live {
+			return false
+		}
+	case "changed":
+		if s.Source == "default" {
+			return false
+		}
+	default:
+		if s.Source != source {
+			return false
+		}
+	}
+	return (section == "" || sectionOf(s) == section) && (contains(s.Name, text) || contains(s.Meaning, text))
+}
+
+// sectionOf is the part of a setting's name before the dot.
+func sectionOf(s *wire.Setting) string {
+	section, _, found := strings.Cut(s.Name, ".")
+	if !found {
+		return "general"
+	}
+	return section
 }
 
 // settings shows what each setting means, its value, and where it is from.
@@ -65,20 +102,12 @@ func (c *views) settings(w http.ResponseWriter, r *http.Request, s *session) err
 	if done, err := settingList.export(k, w, r); done {
 		return err
 	}
-	found, _, err := settingList.fetch(k, settingList.parameters(r))
+	all, _, err := settingList.fetch(k, nil)
 	if err != nil {
 		return err
 	}
-	t, q := &settingsView{
-		Query:  r.URL.Query().Get("name"),
-		Source: r.URL.Query().Get("source"),
-		Shown:  len(found),
-	}, url.Values{}
-	for _, name := range []string{"name", "source"} {
-		if v := r.URL.Query().Get(name); v != "" {
-			q.Set(name, v)
-		}
-	}
+	q := settingList.parameters(r)
+	t := newSettingsView(all, q)
 	for _, format := range []string{"csv", "ndjson"} {
 		q.Set("export", format)
 		if format == "csv" {
@@ -87,7 +116,11 @@ func (c *views) settings(w http.ResponseWriter, r *http.Request, s *session) err
 			t.Under.NDJSON = settingList.path + "?" + q.Encode()
 		}
 	}
-	for _, one := range found {
+	for _, one := range all {
+		if !matchesSetting(&one, t.Query, t.Source, t.Section) {
+			continue
+		}
+		t.Shown++
 		row := settingRow{Setting: one}
 		if links := offer(s, changeLink("setting-set", "Change", "name", one.Name, "value", one.Value),
 			changeLink("setting-reset", "Reset", "name", one.Name)); one.Live && links != nil {
@@ -96,7 +129,7 @@ func (c *views) settings(w http.ResponseWriter, r *http.Request, s *session) err
 				row.Reset = links[1]
 			}
 		}
-		group, _, _ := strings.Cut(one.Name, ".")
+		group := sectionOf(&one)
 		i := slices.IndexFunc(t.Groups, func(g settingGroup) bool { return g.Name == group })
 		if i < 0 {
 			t.Groups = append(t.Groups, settingGroup{Name: group})
@@ -105,4 +138,38 @@ func (c *views) settings(w http.ResponseWriter, r *http.Request, s *session) err
 		t.Groups[i].Settings = append(t.Groups[i].Settings, row)
 	}
 	return c.screen.show(w, r, s, "settings", &view{Title: "Settings", Section: "settings", Data: t})
+}
+
+// newSettingsView counts the settings of each source and section that match the text of a request.
+func newSettingsView(all []wire.Setting, q url.Values) *settingsView {
+	t := &settingsView{Query: q.Get("name"), Source: q.Get("source"), Section: q.Get("section"), All: len(all)}
+	count := func(source, section string) (n int) {
+		for i := range all {
+			if matchesSetting(&all[i], t.Query, source, section) {
+				n++
+			}
+		}
+		return n
+	}
+	for _, c := range settingSources {
+		c.Count = count(c.Value, t.Section)
+		t.Sources = append(t.Sources, c)
+	}
+	for i := range all {
+		name := sectionOf(&all[i])
+		if slices.ContainsFunc(t.Sections, func(c settingChoice) bool { return c.Value == name }) {
+			continue
+		}
+		set := maps.Clone(q)
+		set.Set("section", name)
+		t.Sections = append(t.Sections, settingChoice{
+			Value: name, Label: name, Count: count(t.Source, name), Href: settingList.path + "?" + set.Encode(),
+		})
+	}
+	set := maps.Clone(q)
+	set.Del("section")
+	t.Sections = slices.Insert(t.Sections, 0, settingChoice{
+		Label: "all", Count: count(t.Source, ""), Href: settingList.path + "?" + set.Encode(),
+	})
+	return t
 }

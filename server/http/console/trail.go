@@ -32,7 +32,7 @@ var auditList = &list[wire.AuditEntry]{
 			v.Href = Root + "/audit/" + strconv.FormatInt(e.ID, 10)
 			return v
 		}},
-		{"target", "Target", func(e wire.AuditEntry) cell { return text(e.Target) }},
+		{"target", "Target", func(e wire.AuditEntry) cell { return targetOf(e.Target) }},
 		{"reason", "Reason", func(e wire.AuditEntry) cell { return text(e.Reason) }},
 		{"address", "Address", func(e wire.AuditEntry) cell { return code(e.Address) }},
 	},
@@ -41,6 +41,26 @@ var auditList = &list[wire.AuditEntry]{
 		err := k.get("/v1/admin/audit", q, &out)
 		return out.Entries, out.NextCursor, err
 	},
+}
+
+// targetPages are the pages of what audit entries name, by kind.
+var targetPages = map[string]func(name string) string{
+	"user": playerHref, "board": boardHref, "webhook": webhookHref,
+	"key":     func(string) string { return Root + "/keys" },
+	"letter":  func(id string) string { return Root + "/dead-letters/" + url.PathEscape(id) },
+	"flag":    func(id string) string { return Root + "/integrity/flags/" + url.PathEscape(id) },
+	"void":    func(id string) string { return Root + "/integrity/voids/" + url.PathEscape(id) },
+	"setting": func(name string) string { return settingList.path + "?" + url.Values{"name": {name}}.Encode() },
+}
+
+// targetOf shows what a change was made to, and leads to its page if it has one.
+func targetOf(target string) cell {
+	v := text(target)
+	kind, name, _ := strings.Cut(target, ":")
+	if page := targetPages[kind]; page != nil && name != "" && name != "*" {
+		v.Href = page(name)
+	}
+	return v
 }
 
 // auditView is the audit trail, with the result of a verification of its chain.
@@ -109,11 +129,11 @@ func (c *views) auditEntry(w http.ResponseWriter, r *http.Request, s *session) e
 			{"Time", timeOf(e.At)},
 			{"Who", text(e.Who)},
 			{"Action", code(e.Action)},
-			{"Target", text(e.Target)},
+			{"Target", targetOf(e.Target)},
 			{"Reason", text(e.Reason)},
 			{"Address", code(e.Address)},
 			{"User agent", text(e.UserAgent)},
-			{"Request id", code(e.RequestID)},
+			{"Request id", idOf("", e.RequestID)},
 		}},
 	})
 }
@@ -192,7 +212,7 @@ var keyList = &list[wire.Key]{
 	name: "keys", path: Root + "/keys", cursor: "cursor", empty: "No signing key. Create one for each game server.",
 	columns: []column[wire.Key]{
 		{"name", "Name", func(k wire.Key) cell { return text(k.Name) }},
-		{"key_id", "Key", func(k wire.Key) cell { return code(k.KeyID) }},
+		{"key_id", "Key", func(k wire.Key) cell { return idOf("", k.KeyID) }},
 		{"state", "State", func(k wire.Key) cell { return badge(keyState(&k, time.Now())) }},
 		{"boards", "Boards", func(k wire.Key) cell { return text(keyBoards(&k)) }},
 		{"generation", "Secrets", func(k wire.Key) cell { return number(int64(k.Generation)) }},
@@ -243,7 +263,7 @@ func (c *views) keys(w http.ResponseWriter, r *http.Request, s *session) error {
 	d := &rowActions{Table: t}
 	for _, row := range t.Rows {
 		var links []link
-		if id := row[1].Text; row[2].Text == "valid" {
+		if id := row[1].Raw; row[2].Text == "valid" {
 			links = offer(
 				s,
 				changeLink("key-rotate", "Rotate", "key", id),

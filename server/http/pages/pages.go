@@ -4,8 +4,10 @@ import (
 	"embed"
 	"html/template"
 	"net/http"
+	"time"
 
 	"github.com/scoreboard/scoreboard/internal/design"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 //go:embed *.tmpl
@@ -37,7 +39,10 @@ func New() *Site {
 	s := &Site{assets: design.NewFiles()}
 	s.pages = template.Must(template.New("").Funcs(template.FuncMap{
 		"asset": s.assets.Name,
-		"count": count, "initial": initial, "hue": hue, "palette": func() design.Palette { return design.Dark },
+		"count": count, "initial": initial, "hue": hue,
+		"hueOf":  func(board scoreboard.BoardID) int { return hue(scoreboard.UserID(board)) },
+		"ending": ending, "exact": func(at time.Time) string { return at.UTC().Format(exactTime) },
+		"palette": func() design.Palette { return design.Dark },
 	}).ParseFS(templates, "*.tmpl"))
 	s.assets.Add(styleSheet, []byte(design.CSS()), file("rows.css"), file(styleSheet))
 	s.assets.Add("icon.svg", file("icon.svg"))

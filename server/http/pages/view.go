@@ -26,6 +26,7 @@ type Board struct {
 	Limit  int
 	Ended  bool      // the rows will not change, but for bans
 	Closed time.Time // when it ended; zero if it has not, or unknown
+	Ends   time.Time // when its period ends; zero without periods, and once it has
 	Sealed string    // the hash of its final standings, in hex; "" if they are not sealed
 
 	Periods []Period           // of the family, newest first; none for a board without periods
@@ -66,6 +67,8 @@ type Listed struct {
 	ID     scoreboard.BoardID
 	Period scoreboard.Period
 	Status scoreboard.Status
+	Ends   time.Time // when its current period ends; zero without one
+	Labels []string  // region, platform and tags
 }
 
 // Facts says what kind of board it is, in words; "" if there is nothing to say.
@@ -268,9 +271,13 @@ func (b *Board) Warning() string {
 
 // Times as templates write them.
 const (
-	exactTime = "2006-01-02T15:04:05.000Z"
-	clockTime = "15:04:05 UTC"
+	exactTime  = "2006-01-02T15:04:05.000Z"
+	clockTime  = "15:04:05 UTC"
+	endingTime = "2 Jan 2006 15:04 UTC"
 )
+
+// ending writes when a period ends.
+func ending(at time.Time) string { return at.UTC().Format(endingTime) }
 
 // Exact and Clock are the time that the rows are of, for programs and for people.
 func (b *Board) Exact() string { return b.Top.AsOf.UTC().Format(exactTime) }

@@ -71,3 +71,40 @@ async function follow() {
   }
 }
 follow()
+
+// Copies what a button names.
+addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-copy]")
+  if (!button) return
+  const label = button.getAttribute("aria-label")
+  try {
+    await navigator.clipboard.writeText(button.dataset.copy)
+    button.dataset.copied = "yes"
+    button.setAttribute("aria-label", "Copied")
+  } catch { // the browser does not allow it here
+    button.setAttribute("aria-label", "Not allowed by the browser")
+  }
+  setTimeout(() => {
+    delete button.dataset.copied
+    button.setAttribute("aria-label", label)
+  }, 1500)
+})
+
+// A list that is on the page as a whole is filtered while somebody types.
+for (const list of document.querySelectorAll("[data-live]")) {
+  const input = list.querySelector("input[type=search]")
+  input.addEventListener("input", () => {
+    const text = input.value.trim().toLowerCase()
+    let shown = 0
+    for (const group of list.querySelectorAll(".group")) {
+      let some = false
+      for (const row of group.querySelectorAll("li")) {
+        row.hidden = !row.querySelector("div").textContent.toLowerCase().includes(text)
+        if (!row.hidden) shown++
+        some ||= !row.hidden
+      }
+      group.hidden = !some
+    }
+    list.querySelector("[data-shown]").textContent = shown
+  })
+}

@@ -10,6 +10,8 @@ const names = ["rate", "p95", "outbox", "lag"]
 const colors = ["blue", "orange", "green", "purple"]
 const maxNodes = colors.length
 let samples = new Map() // of arrays, by node
+const filled = new Set() // nodes whose last hour is known
+let more = true // another node may answer, whose last hour is not known yet
 try {
   samples = new Map(JSON.parse(sessionStorage.getItem(store)))
 } catch {
@@ -87,6 +89,26 @@ function element(name, kind, content) {
   return made
 }
 
+// Fills what this tab has not seen with the samples that the node has kept.
+function fill(node, history) {
+  const seen = samples.get(node)
+  const known = seen?.length ? seen[0][0] : Infinity
+  seen?.unshift(...history.filter((sample) => sample[0] < known))
+  more = !filled.has(node)
+  filled.add(node)
+}
+
+// What to do about a check, with the page that has every step.
+function nextStep(check) {
+  const step = element("i", "", check.next_step ?? "")
+  if (check.page) {
+    const link = element("a", "", "Runbook")
+    link.href = "/docs/" + check.page
+    step.append(" ", link)
+  }
+  return step
+}
+
 function show(state) {
   const summary = document.getElementById("summary")
   summary.className = "summary " + state.tone
@@ -100,7 +122,7 @@ function show(state) {
   }
   document.getElementById("findings").replaceChildren(...(state.findings ?? []).map((check) =>
     element("li", check.status === "fail" ? "bad" : "", [
-      element("b", "", check.name), element("span", "", check.detail), ...(check.next_step ? [element("i", "", check.next_step)] : []),
+      element("b", "", check.name), element("span", "", check.detail), ...(check.next_step || check.page ? [nextStep(check)] : []),
     ])))
   document.getElementById("checks").replaceChildren(...state.checks.map((check) =>
     element("li", "", [
@@ -112,20 +134,21 @@ function show(state) {
   const before = [...samples.keys()].join()
   forget()
   if (!samples.has(state.node) && samples.size < maxNodes) samples.set(state.node, [])
+  if (state.history) fill(state.node, state.history)
   samples.get(state.node)?.push([Date.now(), ...names.map((name) => state.samples[name] ?? null)])
   try {
     sessionStorage.setItem(store, JSON.stringify([...samples]))
   } catch {
     // The storage is full or not allowed: the charts start over with the next page.
   }
-  if ([...samples.keys()].join() !== before) return draw()
+  if (state.history || [...samples.keys()].join() !== before) return draw()
   for (const [i, name] of names.entries()) charts.get(name)?.setData(data(i))
 }
 
 async function read() {
   const problem = document.getElementById("problem")
   try {
-    const answer = await fetch(page.dataset.source, { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(20_000) })
+    const answer = await fetch(page.dataset.source + (more ? "&history=1" : ""), { headers: { Accept: "application/json" }, signal: AbortSignal.timeout(20_000) })
     if (answer.status === 401) return location.reload()
     const state = await answer.json()
     if (!answer.ok) throw new Error(`${state.message} ${state.next}`)
