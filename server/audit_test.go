@@ -190,6 +190,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			"POST", "/v1/admin/leagues/lions:one/recompute", `{"apply":true,"reason":"why"}`, "league.recompute",
 			"board:lions:one", false,
 		},
+		{"POST", "/v1/boards/open:autumn/join?user_id=yan", "", "player.join", "user:yan", false},
+		{"DELETE", "/v1/boards/open:autumn/join?user_id=vera", "", "player.leave", "user:vera", false},
 		{"PUT", "/v1/admin/boards/open:spring/players/yan", "", "player.add", "user:yan", false},
 		{"DELETE", "/v1/admin/boards/open:spring/players/vera", "", "player.remove", "user:vera", false},
 		{"POST", "/v1/admin/users/alice/erase", `{"reason":"why"}`, "user.erase", "user:erased-", false},
@@ -289,16 +291,15 @@ var notAudited = map[string]string{
 
 	"POST /v1/users/{user_id}/rewards/{id}/claim": "a user's own, or a server's; the reward says when",
 
-	"POST /v1/boards/{board}/join":   "a user's own, or a server's; the entry says when",
-	"DELETE /v1/boards/{board}/join": "a user's own, or a server's",
-
 	"POST /v1/admin/verify":  "a read",
 	"POST /v1/admin/what-if": "a read; applied, the void has an entry of its own",
 }
 
 // ofServers are the actions on routes of servers, which take no reason. They leave an audit entry
 // if the caller is an operator, too.
-var ofServers = map[string]bool{"team.join": true, "team.leave": true, "friend.import": true}
+var ofServers = map[string]bool{
+	"team.join": true, "team.leave": true, "friend.import": true, "player.join": true, "player.leave": true,
+}
 
 // furnish creates what the requests change, and returns the id of a key.
 func furnish(t *testing.T, n *node, db *backends.Conn) string {
@@ -325,6 +326,12 @@ func furnish(t *testing.T, n *node, db *backends.Conn) string {
         standings_version = 2, announced_at = now() where board_id = 'cup:zero';
 end $$`)
 	db.Do(t, `insert into users (user_id) values ('yan')`)
+	// A season that has not begun.
+	db.Do(t, `do $$ begin
+    perform create_board_instance('open', 'open:autumn', '2098-01-01', '2098-02-01');
+    insert into board_players (board_id, user_id, joined_at) values ('open:autumn', 'vera', now());
+    insert into board_player_counts (board_id, players) values ('open:autumn', 1);
+end $$`)
 	db.Do(t, `insert into reward_grants (board_id, user_id, reward, granted_at, expires_at)
 values ('cup:zero', 'zed', '1', now(), now() + interval '1 hour')`)
 	// A period of a league with an outcome that was corrected wrongly.

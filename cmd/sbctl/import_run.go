@@ -13,6 +13,7 @@ import (
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
+	"github.com/scoreboard/scoreboard/server/sources"
 )
 
 // importRun is one run of an import.
@@ -100,6 +101,7 @@ func (r *importRun) plan(ctx context.Context, names []string) ([]*planned, error
 	}
 	plan := make([]*planned, 0, len(boards))
 	targets := make(map[string]string)
+	records := 0 // of all boards, which are held in memory
 	for _, from := range boards {
 		b := &planned{
 			Source: r.source(from.ID), Board: r.flags.board, Mode: string(from.Mode), Order: string(from.Order),
@@ -111,6 +113,10 @@ func (r *importRun) plan(ctx context.Context, names []string) ([]*planned, error
 		plan = append(plan, b)
 		if err := r.examine(ctx, b); err != nil {
 			return nil, err
+		}
+		if records += len(b.records); records > sources.MaxRecords {
+			return nil, fmt.Errorf("the boards have more than %d records together; import some at a time",
+				sources.MaxRecords)
 		}
 		if other := targets[b.Board]; other != "" && b.Problem == "" {
 			b.Problem = "it would be added to " + other

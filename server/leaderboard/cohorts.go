@@ -32,6 +32,18 @@ func NewCohorts(l *Leaderboard, places LeaguePlaces) *Cohorts { return &Cohorts{
 func (c *Cohorts) CohortOn(
 	ctx context.Context, board *scoreboard.Board, members []scoreboard.UserID, except scoreboard.UserID,
 ) (*scoreboard.List, error) {
+	list, err := c.standings(ctx, board, members)
+	if err != nil {
+		return nil, err
+	}
+	c.leaderboard.Display.Show(ctx, board.ID, list.Entries, except)
+	return list, nil
+}
+
+// standings is CohortOn with hidden users as themselves.
+func (c *Cohorts) standings(
+	ctx context.Context, board *scoreboard.Board, members []scoreboard.UserID,
+) (*scoreboard.List, error) {
 	l := c.leaderboard
 	list, err := l.list(ctx, board, slices.DeleteFunc(slices.Clone(members), l.private))
 	if err != nil {
@@ -45,12 +57,11 @@ func (c *Cohorts) CohortOn(
 	if board.SharesRanks() {
 		scoreboard.ShareRanks(out.Entries, 1)
 	}
-	l.Display.Show(ctx, board.ID, out.Entries, except)
 	return &out, nil
 }
 
-// ReadCohort returns the cohort of a user in the current period of a league, as the user sees it. Members without
-// a standing are in Missing, as is a user without a cohort.
+// ReadCohort returns the cohort of a user in the current period of a league, as everyone sees it, with what its hidden
+// members see of themselves.
 func (c *Cohorts) ReadCohort(
 	ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID,
 ) (*scoreboard.CohortList, error) {
@@ -68,15 +79,26 @@ func (c *Cohorts) ReadCohort(
 	if m.State != scoreboard.LeaguePlaced {
 		return &scoreboard.CohortList{List: scoreboard.List{
 			Board: board.ID, AsOf: time.Now(), Missing: []scoreboard.UserID{user},
-		}}, nil
+		}, Members: []scoreboard.UserID{user}}, nil
 	}
 	cohort, err := c.places.Cohort(ctx, board.ID, m.Cohort)
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.CohortOn(ctx, board, cohort.Members, user)
+	list, err := c.standings(ctx, board, cohort.Members)
 	if err != nil {
 		return nil, err
 	}
-	return &scoreboard.CohortList{List: *list, Cohort: m.Cohort, Division: m.Division}, nil
+	own := slices.Clone(list.Entries)
+	c.leaderboard.Display.Show(ctx, board.ID, list.Entries, "")
+	out := &scoreboard.CohortList{List: *list, Cohort: m.Cohort, Division: m.Division, Members: cohort.Members}
+	for i := range own {
+		if list.Entries[i].Hidden() {
+			if out.Own == nil {
+				out.Own = make(map[scoreboard.UserID]scoreboard.Entry)
+			}
+			out.Own[own[i].User] = own[i]
+		}
+	}
+	return out, nil
 }

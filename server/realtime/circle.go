@@ -16,8 +16,7 @@ type FriendsSource interface {
 	ReadFriends(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.List, error)
 }
 
-// CohortSource reads the standings of a user's cohort in the current period of a league. Members without one
-// are in Missing, and the user, if there is no cohort.
+// CohortSource reads the standings of a user's cohort in the current period of a league, as everyone sees them.
 type CohortSource interface {
 	ReadCohort(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.CohortList, error)
 }
@@ -31,12 +30,17 @@ type circleKey struct {
 // circle is a viewer with the viewer's friends on a board, or with the viewer's cohort in a league. It is read
 // when one of them has moved, and never because others did; friends made or lost, members who join, and ranks
 // that others have changed, are found by a read every circleAge.
+//
+// The viewers of a cohort share what is read: one of their circles leads, follows the members and is looked up, also
+// for the others.
 type circle struct {
 	circleKey
 	board   *board
 	subs    []*subscription // of the user
 	members []scoreboard.UserID
 	read    time.Time // when it was last read
+	lead    *circle   // that is looked up for this one; nil: it is looked up itself
+	led     []*circle // that this one is looked up for
 
 	moved  bool // in board.movedCircles
 	queued bool // in Hub.friendLookups
@@ -74,7 +78,30 @@ func (b *board) detachCircle(c *circle, sub *subscription) {
 	if len(c.subs) == 0 {
 		delete(b.circles, c.circleKey)
 		b.hub.friendLookups.drop(c.user, c)
-		c.follow(nil)
+		c.leave()
+	}
+}
+
+// leave has another circle of the cohort lead instead of c, which nobody views any more.
+func (c *circle) leave() {
+	if lead := c.lead; lead != nil {
+		lead.led = slices.DeleteFunc(lead.led, func(o *circle) bool { return o == c })
+		c.lead = nil
+	}
+	members, led := c.members, c.led
+	c.led = nil
+	c.follow(nil)
+	if len(led) == 0 {
+		return
+	}
+	next := led[0]
+	next.lead, next.led, next.read = nil, led[1:], c.read
+	for _, o := range next.led {
+		o.lead = next
+	}
+	next.follow(members)
+	if c.queued || c.moved { // its look-up changes nothing any more
+		next.enqueue()
 	}
 }
 
@@ -124,13 +151,16 @@ func (b *board) readCircles() bool {
 // refreshCircles queues the circles that were last read before a time.
 func (b *board) refreshCircles(before time.Time) {
 	for _, c := range b.circles {
-		if c.read.Before(before) {
+		if c.lead == nil && c.read.Before(before) {
 			c.enqueue()
 		}
 	}
 }
 
 func (c *circle) enqueue() {
+	if c.lead != nil {
+		c = c.lead
+	}
 	if !c.queued && c.board.circles[c.circleKey] == c {
 		c.queued = true
 		c.board.hub.friendLookups.add(c.user, c)
@@ -162,26 +192,83 @@ func (c *circle) resolve(list *scoreboard.CohortList, err error, began time.Time
 	if wire.CodeOf(err) == wire.CodeNotFound {
 		c.read = began // the board is no league; looking again at each tick would take the turns of others
 	}
-	if len(c.subs) == 0 || err != nil || list.Degraded != "" || list.Board != b.latest.Board {
+	if len(c.subs) == 0 || c.lead != nil || err != nil || list.Degraded != "" || list.Board != b.latest.Board {
 		return // gone, or not from a healthy ranking: refreshCircles tries again
 	}
 	c.read = began
-	members := slices.Clone(list.Missing)
-	for i := range list.Entries {
-		members = append(members, list.Entries[i].ID())
+	if c.cohort {
+		c.follow(list.Members)
+		c.share(list)
+	} else {
+		members := slices.Clone(list.Missing)
+		for i := range list.Entries {
+			members = append(members, list.Entries[i].ID())
+		}
+		c.follow(members)
 	}
-	c.follow(members)
+	c.show(list)
+}
+
+// share shows a cohort that c was looked up in to its other viewers, too, and has c lead them. Those who were led until
+// now, and are not in the cohort, are looked up themselves.
+func (c *circle) share(list *scoreboard.CohortList) {
+	former := c.led
+	c.led = nil
+	unlead(former)
+	for _, user := range list.Members {
+		o := c.board.circles[circleKey{user, true}]
+		if o == nil || o == c {
+			continue
+		}
+		if o.lead != nil {
+			o.lead.led = slices.DeleteFunc(o.lead.led, func(other *circle) bool { return other == o })
+		}
+		if o.queued {
+			c.board.hub.friendLookups.drop(o.user, o)
+			o.queued = false
+		}
+		unlead(o.led)
+		former = append(former, o.led...)
+		o.lead, o.led = c, nil
+		o.follow(nil)
+		c.led = append(c.led, o)
+		o.show(list)
+	}
+	for _, o := range former {
+		if o.lead == nil {
+			o.enqueue()
+		}
+	}
+}
+
+func unlead(led []*circle) {
+	for _, o := range led {
+		o.lead = nil
+	}
+}
+
+// show has the viewer sent a list unless it is the last one.
+func (c *circle) show(list *scoreboard.CohortList) {
+	rows := list.Entries
+	if own, hidden := list.Own[c.user]; hidden {
+		rows = slices.Clone(rows)
+		for i := range rows {
+			if rows[i].ID() == c.user {
+				rows[i] = own
+			}
+		}
+	}
 	seq, before := uint64(1), c.sent.Load()
 	if before != nil {
 		if before.view.Epoch == list.Epoch && before.view.Cohort == list.Cohort &&
-			slices.Equal(before.view.Rows, list.Entries) {
+			slices.Equal(before.view.Rows, rows) {
 			return
 		}
 		seq = before.seq + 1
 	}
 	c.sent.Store(&circleState{seq: seq, view: CohortView{
 		FriendsView: FriendsView{
-			Board: list.Board, User: c.user, Rows: list.Entries, Version: list.Version, Epoch: list.Epoch,
+			Board: list.Board, User: c.user, Rows: rows, Version: list.Version, Epoch: list.Epoch,
 			TS: scoreboard.WritableTime(list.AsOf), SharedRanks: list.SharedRanks,
 		},
 		Cohort: list.Cohort, Division: list.Division,

@@ -3,6 +3,8 @@ package realtime_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,14 +20,21 @@ type league struct {
 	cohort int64
 }
 
+// place makes users a cohort.
+func (l *league) place(users ...scoreboard.UserID) {
+	for i, user := range users {
+		l.befriend(user, slices.Concat(users[:i], users[i+1:])...)
+	}
+}
+
 func (l *league) ReadCohort(
 	ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID,
 ) (*scoreboard.CohortList, error) {
 	l.mu.Lock()
-	_, placed := l.friends[user]
+	others, placed := l.friends[user]
 	l.mu.Unlock()
 	list, err := l.ReadFriends(ctx, id, user)
-	out := &scoreboard.CohortList{List: *list}
+	out := &scoreboard.CohortList{List: *list, Members: append([]scoreboard.UserID{user}, others...)}
 	if placed {
 		out.Cohort, out.Division = l.cohort, 2
 		for i := range out.Entries {
@@ -104,5 +113,86 @@ func TestCohortInStream(t *testing.T) {
 		const last = "4711: #1 u130 31049, #2 u120 30000, #3 newcomer 1, "
 		for got := ""; got != last; got = w.inCohort() {
 		}
+	})
+}
+
+// The viewers of a cohort share its look-ups: one when they come, and one for each window in which members move. When
+// the one who leads them leaves, is placed elsewhere or hides, the others miss nothing.
+func TestCohortsAreLookedUpOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &league{&circles{ranking: newRanking("global")}, 1}
+		l.set("global", manyUsers(150))
+		r := startInMemory(t, realtime.Options{
+			ConnectionsPerAddress: 1000, JoinsPerSecond: 1000, FriendLookups: 10, // one in each interval
+		}, l.circles)
+		r.hub.Cohorts = l
+		name := func(i int) scoreboard.UserID { return scoreboard.UserID(fmt.Sprintf("u%03d", i)) }
+		var cohorts [4][]scoreboard.UserID
+		watchers := make(map[scoreboard.UserID]*watcher)
+		for i := range 80 {
+			cohorts[i%4] = append(cohorts[i%4], name(i))
+		}
+		for _, users := range cohorts {
+			l.place(users...)
+		}
+		for i := range 80 {
+			watchers[name(i)] = r.dial("cohort=1&user=" + string(name(i)))
+		}
+		all := func(users []scoreboard.UserID, what string, check func(scoreboard.UserID, string) bool) {
+			t.Helper()
+			for _, user := range users {
+				if got := watchers[user].inCohort(); !check(user, got) {
+					t.Errorf("%s: %s got %q", what, user, got)
+				}
+			}
+		}
+		for _, users := range cohorts {
+			all(users, "on connect", func(user scoreboard.UserID, got string) bool {
+				return strings.Contains(got, string(user)+" ") && strings.Count(got, "#") == 20
+			})
+		}
+		if got := l.reads(); got > 16 {
+			t.Errorf("%d look-ups for 80 viewers of 4 cohorts", got)
+		}
+		time.Sleep(2 * time.Second)
+		for round := range 5 {
+			before, began := l.reads(), time.Now()
+			for c := range cohorts {
+				r.hub.Notify(l.set("global", of{cohorts[c][0]: scoreboard.Score(200_000 + 10*round + c)}))
+			}
+			for c, users := range cohorts {
+				all(users, "after a move", func(_ scoreboard.UserID, got string) bool {
+					return strings.HasPrefix(got, fmt.Sprintf("1: #1 %s %d, ", users[0], 200_000+10*round+c))
+				})
+			}
+			if took := time.Since(began); took > 2*time.Second {
+				t.Errorf("the last viewer was told after %s", took)
+			}
+			time.Sleep(2 * time.Second)
+			if got := l.reads() - before; got != 4 {
+				t.Errorf("%d look-ups, want one for each cohort", got)
+			}
+		}
+		// Each viewer of the first cohort leaves in turn, whoever leads.
+		users := cohorts[0]
+		for i := range 10 {
+			_ = watchers[users[i]].ws.Close()
+			time.Sleep(time.Second)
+			r.hub.Notify(l.set("global", of{users[19]: scoreboard.Score(300_000 + i)}))
+			all(users[i+1:], "after one has left", func(_ scoreboard.UserID, got string) bool {
+				return strings.HasPrefix(got, fmt.Sprintf("1: #1 %s %d, ", users[19], 300_000+i))
+			})
+		}
+		// Half of those who stay are in another cohort, as in the next period.
+		l.place(users[10:15]...)
+		l.place(users[15:]...)
+		r.hub.Notify(l.set("global", of{users[10]: 400_000, users[15]: 400_001}))
+		all(users[10:15], "in another cohort", func(_ scoreboard.UserID, got string) bool {
+			return strings.Count(got, "#") == 5 && strings.Contains(got, string(users[10])+" 400000")
+		})
+		all(users[15:], "in another cohort", func(_ scoreboard.UserID, got string) bool {
+			return strings.Count(got, "#") == 5 && strings.Contains(got, string(users[15])+" 400001")
+		})
 	})
 }

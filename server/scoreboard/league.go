@@ -142,9 +142,12 @@ type LeagueCorrection struct {
 	StepBefore, Step int // 1 up, −1 down
 }
 
-// CohortList is the standings of a user's cohort, with ranks in it. Cohort is 0 for a user without one.
+// CohortList is the standings of a user's cohort, with ranks in it, as everyone sees them. Cohort is 0 for a user
+// without one, who is then the only member.
 type CohortList struct {
 	List
 	Cohort   int64
 	Division int
+	Members  []UserID         // with a standing or without
+	Own      map[UserID]Entry // the rows of hidden members, as they see their own
 }

@@ -82,12 +82,11 @@ type WebhookTop struct {
 	Compared int64 // counts the comparisons that found a change
 }
 
-// WebhookRankMessage is a message of WebhookRankReached: its id and its payload in JSON.
-type WebhookRankMessage struct{ ID, Payload string }
-
-// WebhookTierMessage is a message of WebhookTierUpdated, and the webhooks that want it.
-type WebhookTierMessage struct {
+// WebhookUserMessage is a message about a user: its id, its payload in JSON, and the webhooks that want it, unless
+// there is one for all.
+type WebhookUserMessage struct {
 	ID, Payload string
+	User        UserID // whom it names
 	Webhooks    []string
 }
 

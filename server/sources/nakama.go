@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -16,8 +18,12 @@ import (
 // leaderboard_record. Of a board that resets, it reads the current period.
 type Nakama struct{ conn *pgx.Conn }
 
-// nakamaTimeout bounds one statement.
-const nakamaTimeout = 10 * time.Minute
+const (
+	// nakamaTimeout bounds one statement, on the server and here, also while rows arrive.
+	nakamaTimeout = 10 * time.Minute
+	// maxNakamaMessage bounds a row or a notice.
+	maxNakamaMessage = 1 << 20
+)
 
 // OpenNakama connects to the database.
 func OpenNakama(ctx context.Context, url string) (*Nakama, error) {
@@ -25,7 +31,12 @@ func OpenNakama(ctx context.Context, url string) (*Nakama, error) {
 	if err != nil { // it quotes the URL, and cannot always tell its password
 		return nil, errors.New("the PostgreSQL URL is invalid: want postgres://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
-	c.ConnectTimeout = 10 * time.Second
+	c.ConnectTimeout = connectTimeout
+	c.BuildFrontend = func(r io.Reader, w io.Writer) *pgproto3.Frontend {
+		f := pgproto3.NewFrontend(r, w)
+		f.SetMaxBodyLen(maxNakamaMessage)
+		return f
+	}
 	c.RuntimeParams["statement_timeout"] = fmt.Sprint(nakamaTimeout.Milliseconds())
 	c.RuntimeParams["default_transaction_read_only"] = "on"
 	conn, err := pgx.ConnectConfig(ctx, c)
@@ -59,11 +70,17 @@ var nakamaPeriods = map[string]scoreboard.Period{
 
 // Boards lists the boards; with names only those.
 func (n *Nakama) Boards(ctx context.Context, names []string) ([]Board, error) {
+	ctx, cancel := context.WithTimeout(ctx, nakamaTimeout)
+	defer cancel()
 	rows, err := n.conn.Query(ctx, sqlNakamaBoards, names)
 	if err != nil {
 		return nil, fmt.Errorf("list the boards of Nakama: %w", err)
 	}
+	read := 0
 	boards, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (b Board, err error) {
+		if read++; read > maxBoards {
+			return b, fmt.Errorf("there are more than %d", maxBoards)
+		}
 		var order, operator, duration int
 		var schedule string
 		var past, subscores int64
@@ -153,6 +170,8 @@ func (n *Nakama) Records(ctx context.Context, b *Board) ([]scoreboard.ImportReco
 	if b.Order == scoreboard.OrderLowest {
 		sql = sqlNakamaLowest
 	}
+	ctx, cancel := context.WithTimeout(ctx, nakamaTimeout)
+	defer cancel()
 	b.Unfit = 0
 	rows, err := n.conn.Query(ctx, sql, b.ID, MaxRecords+1, b.Metadata)
 	if err != nil {

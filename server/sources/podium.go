@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"regexp"
 	"slices"
 	"strconv"
@@ -30,6 +31,15 @@ func OpenPodium(url string, order scoreboard.Order) (*Podium, error) {
 	if err != nil {
 		return nil, errors.New("the Redis URL is invalid: want redis://USER:PASSWORD@HOST:PORT/DATABASE")
 	}
+	o.DialTimeout = cmp.Or(o.DialTimeout, connectTimeout)
+	dial := redis.NewDialer(o)
+	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return &boundedConn{Conn: conn}, nil
+	}
 	return &Podium{redis.NewClient(o), order}, nil
 }
 
@@ -39,7 +49,6 @@ func (p *Podium) Close() error { return p.db.Close() }
 const (
 	ttlSuffix = ":ttl"
 	scanCount = 1_000
-	maxBoards = 100_000 // that are listed
 )
 
 // season is how the name of a board ends that expires.

@@ -1,5 +1,7 @@
 // Package sources reads the boards of other systems.
 //
+// The other system is not trusted: whatever it answers, reading ends, in bounded memory.
+//
 // A reader returns all records of a board in the order of its ranks there, so that equal
 // scores keep their order, and checks each: what cannot be imported is an error before
 // anything is written.
@@ -8,6 +10,7 @@ package sources
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
@@ -15,6 +18,11 @@ import (
 // MaxRecords is the largest board that is read: it is held in memory, about 200 bytes a
 // record, and its metadata.
 const MaxRecords = 10_000_000
+
+const (
+	maxBoards      = 100_000 // that are listed
+	connectTimeout = 10 * time.Second
+)
 
 // Board is a board of another system.
 type Board struct {

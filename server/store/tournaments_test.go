@@ -47,7 +47,7 @@ func checkPlayers(t testing.TB, conn *backends.Conn, id scoreboard.BoardID) int6
 
 func joinCode(t *testing.T, s *store.Store, name scoreboard.BoardID, user scoreboard.UserID) wire.Code {
 	t.Helper()
-	_, err := s.Players.Join(t.Context(), name, user)
+	_, err := s.Players.Join(t.Context(), name, user, nil)
 	return wire.CodeOf(err)
 }
 
@@ -65,7 +65,7 @@ func TestTournamentTakesItsMaximum(t *testing.T) {
 	for n := range 800 {
 		all.Go(func() {
 			user := scoreboard.UserID(fmt.Sprint("u", n/2))
-			p, err := stores[n%2].Players.Join(t.Context(), []scoreboard.BoardID{"cup", id}[n/2%2], user)
+			p, err := stores[n%2].Players.Join(t.Context(), []scoreboard.BoardID{"cup", id}[n/2%2], user, nil)
 			switch code := wire.CodeOf(err); {
 			case code == wire.CodeTournamentFull:
 				full.Add(1)
@@ -93,7 +93,7 @@ func TestTournamentTakesItsMaximum(t *testing.T) {
 		t.Fatal(err)
 	}
 	leave := func(user any, _ any) bool {
-		if _, err := one.Players.Leave(t.Context(), "cup", user.(scoreboard.UserID)); err != nil {
+		if _, err := one.Players.Leave(t.Context(), "cup", user.(scoreboard.UserID), nil); err != nil {
 			t.Error(err)
 		}
 		n--
@@ -139,7 +139,7 @@ func TestTenThousandJoins(t *testing.T) {
 	began := time.Now()
 	for n := range users {
 		all.Go(func() {
-			_, err := stores[n%2].Players.Join(t.Context(), "cup", scoreboard.UserID(fmt.Sprint("u", n)))
+			_, err := stores[n%2].Players.Join(t.Context(), "cup", scoreboard.UserID(fmt.Sprint("u", n)), nil)
 			waits[n] = time.Since(began)
 			if wire.CodeOf(err) == wire.CodeTournamentFull {
 				full.Add(1)
@@ -173,14 +173,14 @@ func TestJoinsAndLeaves(t *testing.T) {
 		period scoreboard.BoardID,
 	) {
 		t.Helper()
-		p, err := s.Players.Join(t.Context(), name, user)
+		p, err := s.Players.Join(t.Context(), name, user, nil)
 		if got := wire.CodeOf(err); got != want || err == nil && p.Board.ID != period {
 			t.Errorf("%s: got %+v, %v, want %q of %s", what, p, err, want, period)
 		}
 	}
 	leave := func(what string, name scoreboard.BoardID, user scoreboard.UserID, want wire.Code) {
 		t.Helper()
-		p, err := s.Players.Leave(t.Context(), name, user)
+		p, err := s.Players.Leave(t.Context(), name, user, nil)
 		if got := wire.CodeOf(err); got != want || err == nil && !p.Joined.IsZero() {
 			t.Errorf("%s: got %+v, %v, want %q", what, p, err, want)
 		}
@@ -376,7 +376,7 @@ func (u *modelPlayer) step(coming, running scoreboard.BoardID, step int) {
 	why := because("test", u.user)
 	switch u.dice.IntN(12) {
 	case 0, 1, 2, 3:
-		_, err := s.Players.Join(t.Context(), []scoreboard.BoardID{id, id.Family()}[u.dice.IntN(2)], u.user)
+		_, err := s.Players.Join(t.Context(), []scoreboard.BoardID{id, id.Family()}[u.dice.IntN(2)], u.user, nil)
 		switch {
 		case u.joined[id]:
 			want("join", err, "")
@@ -386,7 +386,7 @@ func (u *modelPlayer) step(coming, running scoreboard.BoardID, step int) {
 			u.joined[id] = want("join", err, "", wire.CodeTournamentFull)
 		}
 	case 4, 5:
-		_, err := s.Players.Leave(t.Context(), id, u.user)
+		_, err := s.Players.Leave(t.Context(), id, u.user, nil)
 		if id == running {
 			want("leave", err, wire.CodeJoinClosed)
 		} else if want("leave", err, "") {
@@ -429,7 +429,7 @@ func (u *modelPlayer) step(coming, running scoreboard.BoardID, step int) {
 		_, err := s.Privacy.BeginErasure(t.Context(), u.user, why)
 		if want("erase", err, "", wire.CodeNotFound) {
 			u.erased, u.joined = true, nil
-			_, err = s.Players.Join(t.Context(), id, u.user)
+			_, err = s.Players.Join(t.Context(), id, u.user, nil)
 			want("join once erased", err, wire.CodeGone)
 		}
 	}

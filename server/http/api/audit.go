@@ -45,7 +45,8 @@ func auditEntry(c *gin.Context, caller *auth.Claims, target string) *scoreboard.
 }
 
 // operatorsEntry is newAuditEntry for a route of servers: nil, unless an operator makes the
-// change with the scope of one.
+// change with the scope of one. What servers do (score:update) is not audited: they act for all
+// users all the time, as the game's logic says, and what they change says when it was changed.
 func operatorsEntry(c *gin.Context, caller *auth.Claims, target string, detail map[string]any) *scoreboard.AuditEntry {
 	if !caller.Has(auth.ScopeOperate) {
 		return nil

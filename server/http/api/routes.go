@@ -355,12 +355,17 @@ func (h *handlers) tournamentRoutes() []route {
 			audit: unaudited, data: showsUser, handle: handle,
 		}
 	}
+	change := func(method, action string, handle handler) route {
+		r := join(method, &h.limits.Updates, handle)
+		r.audit, r.action = auditedByHandler, action // for operators who act for others
+		return r
+	}
 	const players = "/v1/admin/boards/:board/players"
 	t := h.tournaments
 	return []route{
 		join("GET", &h.limits.Rank, t.participation),
-		join("POST", &h.limits.Updates, t.change(t.store.Join, (*auth.Claims).WrittenUser)),
-		join("DELETE", &h.limits.Updates, t.change(t.store.Leave, (*auth.Claims).UserID)),
+		change("POST", "player.join", t.change(t.store.Join, (*auth.Claims).WrittenUser)),
+		change("DELETE", "player.leave", t.change(t.store.Leave, (*auth.Claims).UserID)),
 		h.operatorRoute("GET", players, "", pageParameters, t.listPlayers),
 		h.operatorRoute("PUT", players+"/:user_id", "player.add", reasonParameter,
 			t.changePlayer(t.store.Add, scoreboard.ParseClientUserID)),

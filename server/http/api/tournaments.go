@@ -16,8 +16,12 @@ import (
 // which means the next period that allows what is asked for.
 type Players interface {
 	// Join and Leave are idempotent. They return why nobody can, or the user cannot.
-	Join(ctx context.Context, name scoreboard.BoardID, user scoreboard.UserID) (scoreboard.Participation, error)
-	Leave(ctx context.Context, name scoreboard.BoardID, user scoreboard.UserID) (scoreboard.Participation, error)
+	Join(
+		ctx context.Context, name scoreboard.BoardID, user scoreboard.UserID, why *scoreboard.AuditEntry,
+	) (scoreboard.Participation, error)
+	Leave(
+		ctx context.Context, name scoreboard.BoardID, user scoreboard.UserID, why *scoreboard.AuditEntry,
+	) (scoreboard.Participation, error)
 	// Participation says how many have joined, and whether a user has, unless that is "".
 	Participation(
 		ctx context.Context, name scoreboard.BoardID, user scoreboard.UserID,
@@ -46,14 +50,10 @@ type tournaments struct {
 	log    *slog.Logger
 }
 
-type participationChange func(
-	context.Context, scoreboard.BoardID, scoreboard.UserID,
-) (scoreboard.Participation, error)
-
 // change is POST and DELETE /v1/boards/{board}/join: a user joins or leaves a period. parse parses the user in the
-// query.
+// query. Operators who act for another user leave an audit entry, as on the other routes of servers.
 func (h *tournaments) change(
-	do participationChange, parse func(*auth.Claims, string) (scoreboard.UserID, error),
+	do playerChange, parse func(*auth.Claims, string) (scoreboard.UserID, error),
 ) handler {
 	return func(c *gin.Context, caller *auth.Claims) error {
 		if err := decodeNothing(c); err != nil {
@@ -70,7 +70,20 @@ func (h *tournaments) change(
 			}
 			user = named
 		}
-		return h.answer(c, caller, user, do)
+		b, err := h.boards.findBoard(c, caller)
+		if err != nil {
+			return err
+		}
+		var why *scoreboard.AuditEntry
+		if user != caller.User {
+			why = operatorsEntry(c, caller, scoreboard.AuditUser(user), map[string]any{"board": b.ID})
+		}
+		p, err := do(c.Request.Context(), b.ID, user, why)
+		if err != nil {
+			return err
+		}
+		respond(c, http.StatusOK, participationJSON(&p))
+		return nil
 	}
 }
 
@@ -87,18 +100,11 @@ func (h *tournaments) participation(c *gin.Context, caller *auth.Claims) error {
 		}
 		user = named
 	}
-	return h.answer(c, caller, user, h.store.Participation)
-}
-
-// answer does what a request asks for on the board in the path, which the caller may see, and answers with the state.
-func (h *tournaments) answer(
-	c *gin.Context, caller *auth.Claims, user scoreboard.UserID, do participationChange,
-) error {
 	b, err := h.boards.findBoard(c, caller)
 	if err != nil {
 		return err
 	}
-	p, err := do(c.Request.Context(), b.ID, user)
+	p, err := h.store.Participation(c.Request.Context(), b.ID, user)
 	if err != nil {
 		return err
 	}

@@ -29,15 +29,40 @@ const joinTries = 5
 
 // Join has a user join a period, of a board the next one that can be joined. Who has joined it stays, also when nobody
 // can join it any more. It returns a tournament_full, a join_closed, a board_closed, a forbidden for a user who is
-// banned or frozen, a gone for an erased one, and an overloaded if too many wait.
+// banned or frozen, a gone for an erased one, and an overloaded if too many wait. A join of an operator, with an audit
+// entry, waits for no others.
 func (s *Players) Join(
-	ctx context.Context, name scoreboard.BoardID, user scoreboard.UserID,
-) (scoreboard.Participation, error) {
-	p, err := s.queue.join(ctx, name, user, s.joinAll)
+	ctx context.Context, name scoreboard.BoardID, user scoreboard.UserID, why *scoreboard.AuditEntry,
+) (p scoreboard.Participation, err error) {
+	if why != nil {
+		p, err = s.joinAlone(ctx, name, user, (*scoreboard.Board).CheckJoin, why)
+	} else {
+		p, err = s.queue.join(ctx, name, user, s.joinAll)
+	}
 	if err != nil {
 		return p, pg.Translate(fmt.Errorf("join board %s: %w", name, err))
 	}
 	return p, nil
+}
+
+// joinAlone decides one join, and stores its audit entry.
+func (s *Players) joinAlone(
+	ctx context.Context, name scoreboard.BoardID, user scoreboard.UserID,
+	check func(*scoreboard.Board, time.Time) error, why *scoreboard.AuditEntry,
+) (p scoreboard.Participation, err error) {
+	err = s.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
+		j := &join{user: user}
+		err := joinTogether(ctx, tx, name, []*join{j}, check)
+		if err == nil {
+			err = j.err
+		}
+		if err != nil {
+			return err
+		}
+		p = j.result
+		return pg.WriteAudit(ctx, tx, why)
+	})
+	return p, err
 }
 
 // joinAll decides joins of one name in their order, in one transaction unless that fails, as it does if one of the

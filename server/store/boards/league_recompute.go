@@ -21,17 +21,19 @@ const (
 	sqlLockDecided = `select r.revision from league_runs as r join boards as b using (board_id)
 where r.board_id = $1 and b.league_decided_at is not null for update of r`
 
-	// Whether an event of a ledger row h is named by a reversal or a void. A void also names events that it
+	// Whether a reversal or a void in force names the event of a ledger row h. A void also names events that it
 	// has skipped because their boards had ended.
-	// Reversals before the end are in the sealed standings already.
-	sqlNamed = `(not exists (select from reversals as r join user_score_histories as t on t.user_id = r.user_id
-        and t.event_id = r.reversal_id and t.source = 'admin' and t.board_id = h.board_id
-        where r.user_id = h.user_id and r.event_id = h.event_id and r.internal = (h.source = 'admin'))
-    and (exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id
+	sqlInForce = `(exists (select from reversals as r where r.user_id = h.user_id and r.event_id = h.event_id
         and r.internal = (h.source = 'admin'))
     or h.source <> 'admin' and exists (select from voids as v cross join lateral (
             select state from void_events where void_id = v.id and user_id = h.user_id and event_id = h.event_id) as e
-        where v.state in ('listing', 'reversing', 'done') and e.state <> 'undone')))`
+        where v.state in ('listing', 'reversing', 'done') and e.state <> 'undone'))`
+
+	// Whether the sealed standings count the event nevertheless: reversals before the end are in them already.
+	sqlNamed = `(not exists (select from reversals as r join user_score_histories as t on t.user_id = r.user_id
+        and t.event_id = r.reversal_id and t.source = 'admin' and t.board_id = h.board_id
+        where r.user_id = h.user_id and r.event_id = h.event_id and r.internal = (h.source = 'admin'))
+    and ` + sqlInForce + `)`
 
 	// Members of the next cohorts who had an outcome, whether one of their events is named, and whether the
 	// outcome was corrected before.
@@ -63,9 +65,10 @@ cross join lateral (select rank, players, step from league_outcomes
     where user_id = m.user_id and board_id = $1 order by revision desc limit 1) as n
 where m.cohort_id = any($2) and o.cohort_id is not null order by m.cohort_id, m.user_id`
 
+	// All that is in force, also what was reversed before the end: a fold does not add up rows of reversals.
 	sqlCorrectedRows = `select u.id, h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at,
     h.version, h.new_score - h.applied, h.previous_score is not null, h.named
-from unnest($2::text[]) as u(id) cross join lateral (select h.*, ` + sqlNamed + ` as named
+from unnest($2::text[]) as u(id) cross join lateral (select h.*, ` + sqlInForce + ` as named
     from user_score_histories as h where h.user_id collate "POSIX" = u.id and h.board_id = $1 offset 0) as h
 order by u.id, h.version`
 

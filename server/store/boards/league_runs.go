@@ -111,13 +111,12 @@ order by period_end limit 1`
 )
 select count(*) from waiting`
 
+	sqlTakeNewcomers = `update league_runs set takes_newcomers = true where board_id = $1`
+
 	// The name of a player does not stay behind.
 	sqlDecided = `with run as (update league_runs set next_idle = '' where board_id = $1)
 update boards set league_decided_at = clock_timestamp() where board_id = $1`
 )
-
-// lastPlaces is how many waiting players are placed while no submission to the league is recorded.
-const lastPlaces = 200
 
 // DueLeagues lists periods of leagues that have ended with final standings and are not decided, the
 // earliest end first, at most one of each league.
@@ -150,7 +149,7 @@ func (s *Leagues) DecideLeague(
 	if err == nil && run.board.League.IdleRelegated {
 		steps = append(steps, decideIdle)
 	}
-	for _, step := range append(steps, placeWaiting) {
+	do := func(step leagueStep) {
 		for more := true; err == nil && more; {
 			if err = next(ctx); err == nil {
 				var n int64
@@ -159,11 +158,15 @@ func (s *Leagues) DecideLeague(
 			}
 		}
 	}
-	for more := true; err == nil && more; {
+	for _, step := range steps {
+		do(step)
+	}
+	if err == nil {
 		if err = next(ctx); err == nil {
-			more, err = s.endRun(ctx, run)
+			err = s.takeNewcomers(ctx, run)
 		}
 	}
+	do(placeWaiting)
 	if err != nil {
 		return moved, pg.Translate(fmt.Errorf("decide the period %s of a league: %w", id, err))
 	}
@@ -180,9 +183,6 @@ where board_id = $1 and standings_hash is not null and league is not null`, id))
 			return err
 		}
 		run.board = &board
-		if err := run.findNext(ctx, tx); err != nil {
-			return err
-		}
 		_, err = tx.Exec(ctx, sqlBeginLeagueRun, id, 1)
 		return err
 	})
@@ -252,29 +252,27 @@ func decideIdle(ctx context.Context, tx pgx.Tx, run *leagueRun, size int) (moved
 	return moved, players > 0, err
 }
 
-// placeWaiting places players who wait for the decision, whose divisions are known now.
-func placeWaiting(ctx context.Context, tx pgx.Tx, run *leagueRun, size int) (moved int64, more bool, err error) {
-	var placed int
-	err = tx.QueryRow(ctx, sqlPlaceWaiting, run.next, size).Scan(&placed)
-	return 0, placed == size, err
-}
-
-// endRun says that the period is decided, while no submission to the league is recorded: who has come to
-// wait until then is placed, and from then on nobody waits. It reports whether there were too many.
-func (s *Leagues) endRun(ctx context.Context, run *leagueRun) (more bool, err error) {
-	err = s.boards.exclusively(ctx, run.board.Family, func(tx pgx.Tx) error {
-		more = false
-		if goes, err := run.lockRun(ctx, tx); err != nil || !goes {
-			return err
+// takeNewcomers has newcomers take their places themselves, whose divisions are known now. Submissions to the league
+// wait for this short transaction, so all who have to wait for their places have begun to when it commits.
+func (s *Leagues) takeNewcomers(ctx context.Context, run *leagueRun) error {
+	return s.boards.exclusively(ctx, run.board.Family, func(tx pgx.Tx) error {
+		goes, err := run.lockRun(ctx, tx)
+		if err == nil && goes {
+			_, err = tx.Exec(ctx, sqlTakeNewcomers, run.board.ID)
 		}
-		if err := run.findNext(ctx, tx); err != nil { // a season may have begun
-			return err
-		}
-		if _, more, err = placeWaiting(ctx, tx, run, lastPlaces); err != nil || more {
-			return err
-		}
-		_, err := tx.Exec(ctx, sqlDecided, run.board.ID)
 		return err
 	})
-	return more, err
+}
+
+// placeWaiting places players who have waited, and says that the period is decided when nobody does any more.
+func placeWaiting(ctx context.Context, tx pgx.Tx, run *leagueRun, size int) (moved int64, more bool, err error) {
+	if err := run.findNext(ctx, tx); err != nil { // a season may have begun
+		return 0, false, err
+	}
+	var placed int
+	err = tx.QueryRow(ctx, sqlPlaceWaiting, run.next, size).Scan(&placed)
+	if err == nil && placed == 0 {
+		_, err = tx.Exec(ctx, sqlDecided, run.board.ID)
+	}
+	return 0, placed > 0, err
 }

@@ -180,7 +180,7 @@ func joinedUsers(
 // Leave has a user leave a period before it begins, of a board the next one. Who has not joined it has left. It returns
 // a join_closed if it has begun.
 func (s *Players) Leave(
-	ctx context.Context, name scoreboard.BoardID, user scoreboard.UserID,
+	ctx context.Context, name scoreboard.BoardID, user scoreboard.UserID, why *scoreboard.AuditEntry,
 ) (p scoreboard.Participation, err error) {
 	err = s.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, sqlLockPlayer, user); err != nil {
@@ -197,8 +197,10 @@ func (s *Players) Leave(
 		if _, err := removePlayer(ctx, tx, b.ID, user); err != nil {
 			return err
 		}
-		p, err = participation(ctx, tx, b, user)
-		return err
+		if p, err = participation(ctx, tx, b, user); err != nil {
+			return err
+		}
+		return pg.WriteAudit(ctx, tx, why)
 	})
 	if err != nil {
 		return p, pg.Translate(fmt.Errorf("leave board %s: %w", name, err))
@@ -244,18 +246,7 @@ func (s *Players) List(
 func (s *Players) Add(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID, why *scoreboard.AuditEntry,
 ) (p scoreboard.Participation, err error) {
-	err = s.db.InLimitedTx(ctx, func(tx pgx.Tx) error {
-		j := &join{user: user}
-		err := joinTogether(ctx, tx, board, []*join{j}, (*scoreboard.Board).CheckLateJoin)
-		if err == nil {
-			err = j.err
-		}
-		if err != nil {
-			return err
-		}
-		p = j.result
-		return pg.WriteAudit(ctx, tx, why)
-	})
+	p, err = s.joinAlone(ctx, board, user, (*scoreboard.Board).CheckLateJoin, why)
 	if err != nil {
 		return p, pg.Translate(fmt.Errorf("add %s to board %s: %w", user, board, err))
 	}

@@ -15,12 +15,11 @@ const (
 from league_runs as r join boards as b using (board_id) where r.sent_at is null order by r.started_at limit $1`
 
 	// The chunks of a period take turns, so that ids rise in the order of commits.
-	sqlUnsentMoves = `select outcome_id, user_id, coalesce(rank, 0), players, from_division, to_division, decided_at
-from league_outcomes where board_id = $1 and outcome_id > $2 and step <> 0 and revision = 1
-order by outcome_id limit $3`
-
-	// None of them is erased before the message is stored; the erasure finds it then.
-	sqlLockMoved = `select user_id from users where user_id = any($1) and status <> 'erased' order by user_id for share`
+	sqlUnsentMoves = `select o.outcome_id, o.user_id, coalesce(o.rank, 0), o.players, o.from_division, o.to_division,
+    o.decided_at, u.status in ('banned', 'erased') or u.private
+from (select * from league_outcomes where board_id = $1 and outcome_id > $2 and step <> 0 and revision = 1
+    order by outcome_id limit $3) as o join users as u on u.user_id = o.user_id
+order by o.outcome_id`
 
 	// Only if no other process has moved the cursor since it was read.
 	sqlSentMoves = `update league_runs set moves_sent = $3, sent_at = case when $4 then clock_timestamp() end
@@ -28,7 +27,7 @@ where board_id = $1 and moves_sent = $2 and sent_at is null`
 )
 
 // LeagueMoves returns, for at most runs periods of leagues, the next moves of players of which webhooks were
-// not told, at most limit of each.
+// not told, at most limit of each, without those of players who are banned or private now.
 func (s *Webhooks) LeagueMoves(ctx context.Context, runs, limit int) (all []scoreboard.LeagueMoves, err error) {
 	err = pgx.BeginTxFunc(ctx, s.db, pg.Snapshot, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sqlUnsentRuns, runs)
@@ -60,37 +59,41 @@ func readMoves(ctx context.Context, tx pgx.Tx, m *scoreboard.LeagueMoves, limit 
 	if err != nil {
 		return err
 	}
-	m.Moves, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (o scoreboard.LeagueOutcome, err error) {
-		err = row.Scan(&o.ID, &o.User, &o.Rank, &o.Players, &o.From, &o.To, &o.Decided)
+	read, away := 0, false
+	m.To = m.From
+	var o scoreboard.LeagueOutcome
+	to := []any{&o.ID, &o.User, &o.Rank, &o.Players, &o.From, &o.To, &o.Decided, &away}
+	_, err = pgx.ForEachRow(rows, to, func() error {
 		o.Board, o.Decided = m.Board, o.Decided.UTC()
-		return o, err
+		read, m.To = read+1, o.ID
+		if !away {
+			m.Moves = append(m.Moves, o)
+		}
+		return nil
 	})
-	m.To, m.Last = m.From, m.Decided && len(m.Moves) < limit
-	if n := len(m.Moves); n > 0 {
-		m.To = m.Moves[n-1].ID
-	}
+	m.Last = m.Decided && read < limit
 	return err
 }
 
 // SaveLeagueMoves queues a message about moves, if there is a payload, and has the next one begin behind
 // them, in one transaction. It does nothing if another process was faster.
 func (s *Webhooks) SaveLeagueMoves(
-	ctx context.Context, m *scoreboard.LeagueMoves, message, payload string, webhooks []string,
+	ctx context.Context, m *scoreboard.LeagueMoves, id, payload string, webhooks []string,
 ) error {
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
 		users := make([]scoreboard.UserID, len(m.Moves))
 		for i := range m.Moves {
 			users[i] = m.Moves[i].User
 		}
-		locked, err := tx.Exec(ctx, sqlLockMoved, users)
-		if err != nil || locked.RowsAffected() < int64(len(users)) {
-			return err // somebody was erased since the moves were read: the next look has others
+		locked, err := lockNames(ctx, tx, users)
+		if err != nil || locked.erased() || locked.absent() {
+			return err // the next look has others
 		}
 		tag, err := tx.Exec(ctx, sqlSentMoves, m.Board, m.From, m.To, m.Last)
 		if err != nil || tag.RowsAffected() == 0 || payload == "" {
 			return err
 		}
-		return queue(ctx, tx, message, scoreboard.WebhookLeagueMoved, payload, webhooks)
+		return queue(ctx, tx, locked, scoreboard.WebhookLeagueMoved, []message{{id, payload}}, webhooks)
 	})
 	if err != nil {
 		return pg.Translate(fmt.Errorf("queue a message about a league: %w", err))

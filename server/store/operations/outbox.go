@@ -33,32 +33,28 @@ where type = any ($1) order by id limit $2`, types, limit)
 	return all, nil
 }
 
-// Deliver moves a message from the outbox to the deliveries of webhooks, in one
-// transaction. A message that another process has moved is left alone.
+// Deliver moves a message from the outbox to the deliveries of webhooks, in one transaction. It does nothing if another
+// process has moved the message, or if a user whom the payload names was erased since, or on a message about a board,
+// banned or made private: the message then stays in the outbox.
 func (s *Webhooks) Deliver(
-	ctx context.Context, m *scoreboard.WebhookMessage, message, payload string, webhooks []string,
+	ctx context.Context, m *scoreboard.WebhookMessage, id, payload string, users []scoreboard.UserID,
+	webhooks []string,
 ) error {
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		locked, err := lockNames(ctx, tx, users)
+		if err != nil || locked.erased() || m.Type == scoreboard.WebhookSeasonClosed && locked.absent() {
+			return err
+		}
 		tag, err := tx.Exec(ctx, `delete from webhook_messages where id = $1`, m.ID)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
-		return queue(ctx, tx, message, m.Type, payload, webhooks)
+		return queue(ctx, tx, locked, m.Type, []message{{id, payload}}, webhooks)
 	})
 	if err != nil {
 		return pg.Translate(fmt.Errorf("queue the deliveries of %s: %w", m.Type, err))
 	}
 	return nil
-}
-
-// queue inserts a delivery for each of the webhooks that is enabled.
-func queue(
-	ctx context.Context, tx pgx.Tx, message string, t scoreboard.WebhookType, payload string, webhooks []string,
-) error {
-	_, err := tx.Exec(ctx, `insert into webhook_deliveries (webhook_id, message_id, type, payload)
-select webhook_id, $2, $3, $4 from webhooks where webhook_id = any ($1) and disabled_at is null for key share
-on conflict do nothing`, webhooks, message, t, payload)
-	return err
 }
 
 // Test queues a delivery to one webhook; a conflict if it is disabled.
@@ -102,13 +98,18 @@ func (s *Webhooks) Top(
 }
 
 // SaveTop replaces what a webhook compares a board with, and queues messages for it, in
-// one transaction. It returns false, and does nothing, if another process has replaced
-// before meanwhile, which is nil for the first time.
+// one transaction, except about users who have left the board meanwhile. It returns false, and does nothing, if another
+// process has replaced before meanwhile, which is nil for the first time, or if one of the users was erased.
 func (s *Webhooks) SaveTop(
 	ctx context.Context, webhook string, board scoreboard.BoardID, before *scoreboard.WebhookTop,
-	users []scoreboard.UserID, messages []scoreboard.WebhookRankMessage,
+	users []scoreboard.UserID, messages []scoreboard.WebhookUserMessage,
 ) (saved bool, err error) {
 	err = pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		saved = false
+		locked, err := lockNames(ctx, tx, users)
+		if err != nil || locked.erased() {
+			return err
+		}
 		sql, args := `insert into webhook_tops (webhook_id, board_id, users)
 select webhook_id, $2, $3 from webhooks where webhook_id = $1 for key share on conflict do nothing`,
 			[]any{webhook, board, users}
@@ -120,12 +121,13 @@ where webhook_id = $1 and board_id = $2 and compared = $4`, append(args, before.
 		if saved = tag.RowsAffected() == 1; err != nil || !saved {
 			return err
 		}
+		var about []message
 		for _, m := range messages {
-			if err := queue(ctx, tx, m.ID, scoreboard.WebhookRankReached, m.Payload, []string{webhook}); err != nil {
-				return err
+			if locked[m.User] == shown {
+				about = append(about, message{m.ID, m.Payload})
 			}
 		}
-		return nil
+		return queue(ctx, tx, locked, scoreboard.WebhookRankReached, about, []string{webhook})
 	})
 	if err != nil {
 		return false, pg.Translate(fmt.Errorf("store the top of board %s for webhook %s: %w", board, webhook, err))

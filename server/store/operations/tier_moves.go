@@ -144,19 +144,31 @@ func joinMoves(ctx context.Context, tx pgx.Tx, changes []tierChange) ([]scoreboa
 	return moves, err
 }
 
-// SaveTierMoves queues the messages about moves, and has the next pass begin behind them, in one
-// transaction. It does nothing if another process was faster.
+// SaveTierMoves queues the messages about moves, except of users who have left the boards meanwhile, and has the next
+// pass begin behind them, in one transaction. It does nothing if another process was faster.
 func (s *Webhooks) SaveTierMoves(
-	ctx context.Context, m *scoreboard.TierMoves, messages []scoreboard.WebhookTierMessage,
+	ctx context.Context, m *scoreboard.TierMoves, messages []scoreboard.WebhookUserMessage,
 ) error {
+	users := make([]scoreboard.UserID, len(messages))
+	for i := range messages {
+		users[i] = messages[i].User
+	}
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		locked, err := lockNames(ctx, tx, users)
+		if err != nil {
+			return err
+		}
 		tag, err := tx.Exec(ctx, sqlMoveTierCursor, m.From, m.To)
 		if err != nil || tag.RowsAffected() == 0 {
 			return err
 		}
 		for i := range messages {
 			w := &messages[i]
-			if err := queue(ctx, tx, w.ID, scoreboard.WebhookTierUpdated, w.Payload, w.Webhooks); err != nil {
+			if locked[w.User] != shown {
+				continue
+			}
+			err := queue(ctx, tx, locked, scoreboard.WebhookTierUpdated, []message{{w.ID, w.Payload}}, w.Webhooks)
+			if err != nil {
 				return err
 			}
 		}

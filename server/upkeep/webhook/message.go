@@ -31,8 +31,10 @@ func (w *Worker) queueMessages(ctx context.Context, hooks []scoreboard.Webhook) 
 			}
 		}
 		payload := ""
+		var users []scoreboard.UserID
 		if len(to) > 0 {
-			data, err := w.data(ctx, m)
+			var data json.RawMessage
+			data, users, err = w.data(ctx, m)
 			switch {
 			case wire.CodeOf(err) == wire.CodeNotFound:
 				to = nil // the user was erased
@@ -42,29 +44,33 @@ func (w *Worker) queueMessages(ctx context.Context, hooks []scoreboard.Webhook) 
 				payload = protocol.EncodeWebhook(m.Type, m.Occurred, data)
 			}
 		}
-		if err := w.Store.Deliver(ctx, m, scoreboard.NewWebhookMessageID(), payload, to); err != nil {
+		if err := w.Store.Deliver(ctx, m, scoreboard.NewWebhookMessageID(), payload, users, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// data returns what a message is about, in JSON.
-func (w *Worker) data(ctx context.Context, m *scoreboard.WebhookMessage) (json.RawMessage, error) {
+// data returns what a message is about, in JSON, and the users whom it names.
+func (w *Worker) data(
+	ctx context.Context, m *scoreboard.WebhookMessage,
+) (data json.RawMessage, users []scoreboard.UserID, err error) {
 	if m.Type == scoreboard.WebhookUserFlagged {
 		f, err := w.Flags.Flag(ctx, m.Flag)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return json.Marshal(protocol.NewFlag(f))
+		data, err = json.Marshal(protocol.NewFlag(f))
+		return data, []scoreboard.UserID{f.User}, err
 	}
 	ended, first, err := w.Seasons.FinalStandings(ctx, m.Board, 0, topSize)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, f := range first {
 		ended.Top = append(ended.Top, f.Entry)
+		users = append(users, f.User)
 	}
 	w.Hide(m.Board, ended.Top)
-	return protocol.EncodeSeasonClosed(&ended), nil
+	return protocol.EncodeSeasonClosed(&ended), users, nil
 }

@@ -91,7 +91,7 @@ func (w *Worker) compareTop(
 		return err
 	}
 	var users []scoreboard.UserID
-	var messages []scoreboard.WebhookRankMessage
+	var messages []scoreboard.WebhookUserMessage
 	remember := before == nil && !board.PeriodStart.After(h.Created)
 	now := time.Now()
 	for i := range top.Entries {
@@ -111,8 +111,8 @@ func (w *Worker) compareTop(
 		if err != nil {
 			return fmt.Errorf("encode a reached rank: %w", err)
 		}
-		messages = append(messages, scoreboard.WebhookRankMessage{
-			ID:      scoreboard.NewWebhookMessageID(),
+		messages = append(messages, scoreboard.WebhookUserMessage{
+			ID: scoreboard.NewWebhookMessageID(), User: e.User,
 			Payload: protocol.EncodeWebhook(scoreboard.WebhookRankReached, now, data),
 		})
 	}

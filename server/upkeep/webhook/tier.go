@@ -54,7 +54,7 @@ func (w *Worker) compareTiers(ctx context.Context, hooks []scoreboard.Webhook) e
 	if err != nil {
 		return err
 	}
-	var messages []scoreboard.WebhookTierMessage
+	var messages []scoreboard.WebhookUserMessage
 	for i := range moves.Moves {
 		m := &moves.Moves[i]
 		payload, err := w.tierMessage(ctx, all[m.Board], m)
@@ -74,8 +74,8 @@ func (w *Worker) compareTiers(ctx context.Context, hooks []scoreboard.Webhook) e
 			return err
 		}
 		if payload != "" {
-			messages = append(messages, scoreboard.WebhookTierMessage{
-				ID: scoreboard.NewWebhookMessageID(), Payload: payload, Webhooks: to[m.Board],
+			messages = append(messages, scoreboard.WebhookUserMessage{
+				ID: scoreboard.NewWebhookMessageID(), Payload: payload, User: m.User, Webhooks: to[m.Board],
 			})
 		}
 	}

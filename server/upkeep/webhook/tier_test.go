@@ -14,7 +14,7 @@ import (
 type tierStore struct {
 	Store
 	moves scoreboard.TierMoves
-	saved []scoreboard.WebhookTierMessage
+	saved []scoreboard.WebhookUserMessage
 	saves int
 }
 
@@ -23,7 +23,7 @@ func (s *tierStore) TierMoves(context.Context, []scoreboard.BoardID) (scoreboard
 }
 
 func (s *tierStore) SaveTierMoves(
-	_ context.Context, _ *scoreboard.TierMoves, messages []scoreboard.WebhookTierMessage,
+	_ context.Context, _ *scoreboard.TierMoves, messages []scoreboard.WebhookUserMessage,
 ) error {
 	s.saved, s.saves = append(s.saved, messages...), s.saves+1
 	return nil

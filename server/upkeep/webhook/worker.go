@@ -25,21 +25,25 @@ type Store interface {
 	Messages(
 		ctx context.Context, types []scoreboard.WebhookType, limit int,
 	) ([]scoreboard.WebhookMessage, error)
-	Deliver(ctx context.Context, m *scoreboard.WebhookMessage, message, payload string, webhooks []string) error
+	// Deliver moves a message to the deliveries, unless one of the users whom the payload names was erased since.
+	Deliver(
+		ctx context.Context, m *scoreboard.WebhookMessage, id, payload string, users []scoreboard.UserID,
+		webhooks []string,
+	) error
 	Top(ctx context.Context, webhook string, board scoreboard.BoardID) (*scoreboard.WebhookTop, error)
 	SaveTop(
 		ctx context.Context, webhook string, board scoreboard.BoardID, before *scoreboard.WebhookTop,
-		users []scoreboard.UserID, messages []scoreboard.WebhookRankMessage,
+		users []scoreboard.UserID, messages []scoreboard.WebhookUserMessage,
 	) (saved bool, err error)
 
 	// TierMoves returns how users' own events have moved them on boards since the last SaveTierMoves.
 	TierMoves(ctx context.Context, boards []scoreboard.BoardID) (scoreboard.TierMoves, error)
-	SaveTierMoves(ctx context.Context, m *scoreboard.TierMoves, messages []scoreboard.WebhookTierMessage) error
+	SaveTierMoves(ctx context.Context, m *scoreboard.TierMoves, messages []scoreboard.WebhookUserMessage) error
 
 	// LeagueMoves returns moves of players of leagues since the last SaveLeagueMoves, by period.
 	LeagueMoves(ctx context.Context, runs, limit int) ([]scoreboard.LeagueMoves, error)
 	SaveLeagueMoves(
-		ctx context.Context, m *scoreboard.LeagueMoves, message, payload string, webhooks []string,
+		ctx context.Context, m *scoreboard.LeagueMoves, id, payload string, webhooks []string,
 	) error
 	// RewardHorizon finds up to which id all grants are committed; QueueRewards queues the messages about the next
 	// ones for a webhook.
