@@ -159,8 +159,8 @@ func TestConsoleInputs(t *testing.T) {
 
 	b.open("/console/settings", 1360, "light")
 	shown := func() string {
-		return b.value(`[...document.querySelectorAll(".settings li")].filter((row) => row.checkVisibility()).length + " " +
-			document.querySelector("[data-shown]").textContent`)
+		return b.value(`[...document.querySelectorAll(".settings li")].filter((row) => row.checkVisibility()).length +
+			" " + document.querySelector("[data-shown]").textContent`)
 	}
 	all := shown()
 	b.run(chromedp.SendKeys("[data-live] input", "reads.top_n"))

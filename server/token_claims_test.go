@@ -42,7 +42,8 @@ func TestTokenClaimsFollowSettings(t *testing.T) {
 		{"a scope in a claim that is not listed", record, nil, http.StatusForbidden},
 		{"a scope in a listed claim", record, jwt.MapClaims{"permissions": []string{"score:operate"}}, http.StatusOK},
 		{
-			"a part of a scope", record, jwt.MapClaims{"permissions": []string{"scores/score:operate"}},
+			"a part of a scope", record,
+			jwt.MapClaims{"permissions": []string{"scores/score:operate"}},
 			http.StatusForbidden,
 		},
 	} {

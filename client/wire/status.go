@@ -41,8 +41,9 @@ type Status struct {
 
 // StatusSample is what a node measured in ten seconds. Unknown figures are absent.
 type StatusSample struct {
-	At                  time.Time `json:"at"`                              // end of the ten seconds
-	IncrementsPerSecond *float64  `json:"increments_per_second,omitempty"` // increments per second that the node recorded
+	At time.Time `json:"at"` // end of the ten seconds
+	// Increments per second that the node recorded.
+	IncrementsPerSecond *float64 `json:"increments_per_second,omitempty"`
 	// 95th percentile, in milliseconds; absent without increments.
 	LatencyP95MS *float64 `json:"latency_p95_ms,omitempty"`
 	OutboxDepth  *int64   `json:"outbox_depth,omitempty"` // unpublished changes in the whole installation

@@ -98,7 +98,9 @@ func TestNakama(t *testing.T) {
 	kills := &boards[3]
 	kills.Metadata = true
 	want3 := []scoreboard.ImportRecord{
-		{User: id + "4", Score: 90}, {User: id + "1", Score: 50}, {User: id + "3", Score: 50},
+		{User: id + "4", Score: 90},
+		{User: id + "1", Score: 50},
+		{User: id + "3", Score: 50},
 		{User: id + "2", Score: 50, Metadata: `{"level": 3}`},
 	}
 	if records, err := n.Records(t.Context(), kills); err != nil || !slices.Equal(records, want3) ||

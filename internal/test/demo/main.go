@@ -168,7 +168,7 @@ func play(ctx context.Context, c *client.Client) error {
 	work.Go(func() error {
 		happened, err := leagueNight(ctx, c)
 		if happened != "" {
-			log.Print(happened)
+			log.Print(happened) //nolint:gosec // of names that the demo has made
 		}
 		return err
 	})

@@ -252,7 +252,8 @@ var examples = []any{
 	},
 	wire.ImportRecords{Records: []wire.ImportRecord{
 		{UserID: "ada", Score: 125, Metadata: `{"car":"roadster"}`},
-		{UserID: "erased", Score: 7}, {UserID: "bob", Score: 90},
+		{UserID: "erased", Score: 7},
+		{UserID: "bob", Score: 90},
 	}},
 	wire.ImportedRecords{Written: 1, Unchanged: 1, Rejected: []wire.RejectedRecord{{
 		UserID: "erased",
