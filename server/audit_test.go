@@ -210,7 +210,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 			method = strings.ToUpper(method)
 			tested := false
 			for _, r := range requests {
-				tested = tested || r.method == method && pattern.MatchString(r.path)
+				called, _, _ := strings.Cut(r.path, "?")
+				tested = tested || r.method == method && pattern.MatchString(called)
 			}
 			if method != "GET" && method != "PARAMETERS" && !tested && notAudited[method+" "+path] == "" {
 				t.Errorf("%s %s is not tested: add a request, or say why it needs no audit entry", method, path)
