@@ -58,6 +58,9 @@ func unitOf(name string) (unit, bool) {
 // generators together.
 func (c Criterion) IsRate() bool { return c.unit == perSecond }
 
+// IsDuration reports whether the criterion limits a time, in milliseconds.
+func (c Criterion) IsDuration() bool { return c.unit == duration }
+
 // DependsOnMachine reports whether a quantity gets worse on a machine that is too weak for the load:
 // rates, times, errors and how far the generator is behind. What is lost or doubled does not.
 func (c Criterion) DependsOnMachine() bool {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/scoreboard/scoreboard/loadgen/criteria"
 )
 
 // chart is a chart of the page. Its lines are drawn in percent of its width and in
@@ -16,6 +18,7 @@ type chart struct {
 	Title, Note string // what is drawn; how to read it
 	Lines       []line
 	X, Y        []mark
+	Limits      []limit
 	// Time reports whether x is the time in seconds as in all charts that are
 	// zoomed together.
 	Time       bool
@@ -50,6 +53,37 @@ type series struct {
 type mark struct {
 	At   string
 	Text string
+}
+
+// limit is a criterion of a whole run, drawn across a chart of what it limits.
+type limit struct {
+	mark
+	Class string // of its colour: bad if it was missed
+	value float64
+}
+
+// limits are the criteria of latencies, by the beginnings of their names. A criterion that nothing was
+// measured for has no line beside it.
+func (r *Report) limits(of ...string) []limit {
+	var found []limit
+	for _, c := range r.lines() {
+		parsed, err := criteria.Parse(c.Name+" "+c.Limit, c.Source)
+		if err != nil || parsed.Limit <= 0 || c.Measured == nil {
+			continue // one that is written in minutes is far above every line
+		}
+		for _, base := range of {
+			quantile, ok := strings.CutPrefix(c.Name, base+".")
+			if !ok || quantile != "max" && !strings.HasPrefix(quantile, "p") { // as in api.service.p95
+				continue
+			}
+			l := limit{mark: mark{Text: c.Name + " " + c.shownLimit()}, value: parsed.Limit}
+			if c.verdict() == "FAIL" {
+				l.Class = "bad"
+			}
+			found = append(found, l)
+		}
+	}
+	return found
 }
 
 // axis maps values to positions.
@@ -200,7 +234,7 @@ func (r *Report) charts() []chart {
 		x.max = max(x.max, other.Seconds)
 	}
 	var charts []chart
-	draw := func(title, note string, log bool, lines ...series) {
+	draw := func(title, note string, log bool, limits []limit, lines ...series) {
 		if log { // 0 is not on it: such a line was not measured
 			lines = slices.DeleteFunc(lines, func(s series) bool { return len(s.Y) == 0 || slices.Max(s.Y) <= 0 })
 		}
@@ -212,8 +246,16 @@ func (r *Report) charts() []chart {
 				lines[i].X = at
 			}
 		}
-		c := chart{Title: title, Note: note, X: x.marks(" s"), Time: true}
-		charts = append(charts, c.plot(x, yAxis(lines, log), lines))
+		c := chart{Title: title, Note: note, X: x.marks(" s"), Time: true, Limits: limits}
+		shown := slices.Clone(lines)
+		for _, l := range limits {
+			shown = append(shown, series{Y: []float64{l.value}})
+		}
+		y := yAxis(shown, log)
+		for i := range c.Limits {
+			c.Limits[i].At = decimal(100*y.place(c.Limits[i].value), 2)
+		}
+		charts = append(charts, c.plot(x, y, lines))
 	}
 	width := r.sliceText()
 	latency := []series{
@@ -228,21 +270,23 @@ func (r *Report) charts() []chart {
 		}
 		latency = append([]series{was}, latency...) // below the others
 	}
-	draw("Latency of increments", "from scheduled time; percentiles "+width+"; logarithmic", true, latency...)
+	draw("Latency of increments", "from scheduled time; percentiles "+width+"; logarithmic", true, r.limits(api),
+		latency...)
 	if c := r.percentiles(); len(c.Lines) > 0 {
 		charts = append(charts, c)
 	}
-	draw("Requests", "per second, by scheduled time; average "+width, false,
+	draw("Requests", "per second, by scheduled time; average "+width, false, nil,
 		series{Name: "target", Unit: perSecond, Colour: grey, Y: target},
 		series{Name: "sent", Unit: perSecond, Colour: blue, Y: sent},
 		series{Name: "failed", Unit: perSecond, Colour: orange, Y: failed})
 	draw("Freshness", "from commit until visible; slowest sample "+width+"; logarithmic", true,
+		r.limits(redis, client),
 		series{Name: "in Redis", Unit: milliseconds, Colour: green, Y: toRedis},
 		series{Name: "by clients", Unit: milliseconds, Colour: blue, Y: toClient})
-	draw("Backlog", "number of rows and records at the end "+width, false,
+	draw("Backlog", "number of rows and records at the end "+width, false, nil,
 		series{Name: "rows in the outbox", Colour: blue, Y: depth},
 		series{Name: "records to consume", Colour: green, Y: lag})
-	draw("Age of the outbox", "its oldest row, at the end "+width, false,
+	draw("Age of the outbox", "its oldest row, at the end "+width, false, nil,
 		series{Name: "oldest row", Unit: milliseconds, Colour: orange, Y: oldest})
 	return charts
 }

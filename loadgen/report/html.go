@@ -49,11 +49,11 @@ func (r *Report) HTML(w io.Writer) error {
 	}
 	type verdict struct {
 		Criterion
-		Shown, Word, Gives string
+		Shown, Bound, Word, Gives string
 	}
 	var verdicts []verdict
 	for _, c := range r.lines() {
-		line := verdict{c, c.shown, c.verdict(), ""}
+		line := verdict{c, c.shown, c.shownLimit(), c.verdict(), ""}
 		if c.Machine != nil {
 			line.Gives = english.Grouped(uint64(*c.Machine))
 		}

@@ -89,7 +89,7 @@ type Criterion struct {
 }
 
 // Shown formats the measured value and its limit.
-func (c *Criterion) Shown() string { return c.Name + " " + c.shown + " " + c.Limit }
+func (c *Criterion) Shown() string { return c.Name + " " + c.shown + " " + c.shownLimit() }
 
 // Slice is an interval of the run.
 type Slice struct {

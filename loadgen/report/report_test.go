@@ -96,7 +96,7 @@ func TestReportsAreGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	other.Rate, other.Measured["increments.rate"], other.Machine.Commit = 50, 50, "def"
-	other.Latency.P99, other.Measured["api.p99"], other.Criteria[0].shown = 1012.5, 1012.5, "1012.5ms"
+	other.Latency.P99, other.Measured["api.p99"], other.Criteria[0].shown = 1012.5, 1012.5, "1,013 ms"
 	compared, _, err := Make(recorded(t))
 	if err != nil {
 		t.Fatal(err)
@@ -349,7 +349,7 @@ func TestSummariesForCI(t *testing.T) {
 		Verdict: Failed, Profile: "A", Seconds: 1.5, Began: time.Unix(1_800_000_000, 0),
 		Criteria: []Criterion{
 			{Name: "errors", Limit: "< 1%", Source: "A", Pass: true, shown: "0%"},
-			{Name: "api.p95", Limit: "< 200ms", Source: "a|b <c>", shown: "300ms"},
+			{Name: "api.p95", Limit: "< 200ms", Source: "a|b <c>", shown: "300.0 ms"},
 			{Name: "increments.rate", Limit: ">= 10", Source: "B", shown: "5", Undecidable: "a small machine"},
 		},
 		LeftOut: []Criterion{{Name: "alerts.loaded", Limit: "== 100%", Source: "A", Skipped: "not requested"}},
@@ -367,7 +367,7 @@ func TestSummariesForCI(t *testing.T) {
 	}
 	first := suite.Cases[0]
 	if first.Name != "api.p95 < 200ms" || first.Failure == nil ||
-		first.Failure.Message != "300ms, limit < 200ms: a|b <c>" {
+		first.Failure.Message != "300.0 ms, limit < 200 ms: a|b <c>" {
 		t.Errorf("got %+v, want the missed criterion first", first)
 	}
 	text.Reset()
@@ -376,7 +376,7 @@ func TestSummariesForCI(t *testing.T) {
 	}
 	lines := strings.Split(text.String(), "\n")
 	if lines[0] != "## Load test failed: 2 of 4 criteria missed, 1 not measured" ||
-		lines[4] != `| ✗ | `+"`api.p95`"+` | 300ms | &lt; 200ms | a\|b &lt;c> |` {
+		lines[4] != `| ✗ | `+"`api.p95`"+` | 300.0 ms | &lt; 200 ms | a\|b &lt;c> |` {
 		t.Errorf("got %q and %q", lines[0], lines[4])
 	}
 }

@@ -45,7 +45,7 @@ func (r *Report) JUnit(w io.Writer) error {
 	}
 	for _, c := range r.lines() {
 		one := junitCase{Name: c.Name + " " + c.Limit, Class: suite.Name}
-		text := &junitText{fmt.Sprintf("%s, limit %s: %s", c.shown, c.Limit, c.Source)}
+		text := &junitText{fmt.Sprintf("%s, limit %s: %s", c.shown, c.shownLimit(), c.Source)}
 		switch {
 		case c.Pass:
 		case c.Skipped != "":
@@ -86,7 +86,7 @@ func (r *Report) Markdown(w io.Writer) error {
 			source += "; skipped: " + c.Skipped
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n",
-			mark, c.Name, cellText(c.shown), cellText(c.Limit), cellText(source))
+			mark, c.Name, cellText(c.shown), cellText(c.shownLimit()), cellText(source))
 	}
 	b.WriteString("\n| in ms | p50 | p95 | p99 | max |\n|---|--:|--:|--:|--:|\n")
 	for _, row := range r.rows() {

@@ -2,7 +2,9 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/scoreboard/scoreboard/internal/english"
 	"github.com/scoreboard/scoreboard/loadgen/criteria"
@@ -41,7 +43,7 @@ func (r *Report) evaluate(h record.Header, shards int, skipped map[string]string
 			line.Machine = &give
 		}
 		if value != nil {
-			line.shown = c.Format(*value)
+			line.shown = shownValue(c, *value)
 			if peak, ok := r.Measured[peakRate]; ok && c.Name == rate {
 				line.Peak = &peak
 				line.shown += fmt.Sprintf(" (peak %s)", c.Format(peak))
@@ -68,6 +70,34 @@ func (r *Report) evaluate(h record.Header, shards int, skipped map[string]string
 		r.Verdict = Scaled
 	}
 	return nil
+}
+
+// shownValue formats a measured value as the rest of the report does, with its digits if rounding
+// would put it on the other side of the limit.
+func shownValue(c criteria.Criterion, v float64) string {
+	if !c.IsDuration() || v >= 10_000 { // longer ones are in minutes and seconds
+		return c.Format(v)
+	}
+	rounded := v
+	switch {
+	case v >= 1000:
+		rounded = math.Round(v)
+	case v >= 1:
+		rounded = math.Round(v*10) / 10
+	}
+	_, pass := c.Evaluate(map[string]float64{c.Name: v})
+	if _, same := c.Evaluate(map[string]float64{c.Name: rounded}); same != pass {
+		return decimal(v, 3) + milliseconds
+	}
+	return withUnit(v, milliseconds)
+}
+
+// shownLimit is the limit with its unit as in the rest of the report.
+func (c *Criterion) shownLimit() string {
+	if number, found := strings.CutSuffix(c.Limit, "ms"); found {
+		return number + milliseconds
+	}
+	return c.Limit
 }
 
 // gives is what the machine can give at all of a rate that the criterion limits.

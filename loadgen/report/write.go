@@ -87,8 +87,8 @@ func (r *Report) Text(w io.Writer) error {
 		width, shown = max(width, len(c.Name)), max(shown, len(c.shown))
 	}
 	for _, c := range r.lines() {
-		fmt.Fprintf(&b, "%-4s  %-*s  %*s  limit %-14s  %s", c.verdict(), width, c.Name, shown, c.shown, c.Limit,
-			c.Source)
+		fmt.Fprintf(&b, "%-4s  %-*s  %*s  limit %-14s  %s", c.verdict(), width, c.Name, shown, c.shown,
+			c.shownLimit(), c.Source)
 		if c.Skipped != "" {
 			fmt.Fprintf(&b, "; skipped: %s", c.Skipped)
 		}
