@@ -423,6 +423,8 @@ func (d *Dashboard) Encode() ([]byte, error) {
 				`(time() - process_start_time_seconds{job="scoreboardd"}) < 60`, "{{instance}}"),
 			annotation(source, "Rebuilds", "orange", "A ranking was rebuilt because Redis lost it",
 				"increase(scoreboard_repair_rebuilds_total[1m]) > 0", "{{instance}}"),
+			annotation(source, "Settings", "purple", "A setting was changed",
+				"increase(scoreboard_settings_changes_total[1m]) > 0", "{{instance}}"),
 		}},
 		"links": []any{map[string]any{
 			"type": "dashboards", "tags": []string{"scoreboard"}, "title": "Scoreboard", "asDropdown": true,

@@ -70,7 +70,7 @@ func TestExpressionsParse(t *testing.T) {
 	}
 }
 
-// Every metric of ours in a panel and in an alert rule exists.
+// Every metric of ours in a panel, an annotation and an alert rule exists.
 func TestMetricsExist(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/metrics.md")
@@ -83,6 +83,11 @@ func TestMetricsExist(t *testing.T) {
 	}
 	texts := []string{string(alerts)}
 	for _, d := range grafana.Dashboards() {
+		encoded, err := d.Encode() // with its annotations
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts = append(texts, string(encoded))
 		for _, p := range d.Panels {
 			for _, l := range p.Lines {
 				texts = append(texts, l.Expr)

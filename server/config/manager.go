@@ -67,11 +67,13 @@ type Manager struct {
 	onChange, onPoll []func(*Config)
 	onTransport      func(name string)
 
-	status atomic.Pointer[ManagerStatus]
+	status  atomic.Pointer[ManagerStatus]
+	changes atomic.Uint64 // that were put into force while the process ran
 
 	mu        sync.Mutex
 	version   int64 // the last one that was applied
 	following bool  // the stored settings were applied since the start
+	applied   bool  // wholly, at least once
 	keys      bool  // the keys of a stored key set, or of the deployed one, are in use
 }
 
@@ -126,10 +128,16 @@ func (m *Manager) Status() *ManagerStatus { return m.status.Load() }
 
 // Collectors returns the metrics for registration.
 func (m *Manager) Collectors() []prometheus.Collector {
-	return []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "scoreboard_settings_skipped",
-		Help: "Stored settings that this process cannot follow; /readyz and sbctl doctor name them.",
-	}, func() float64 { return float64(len(m.Status().Skipped)) })}
+	return []prometheus.Collector{
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+			Name: "scoreboard_settings_skipped",
+			Help: "Stored settings that this process cannot follow; /readyz and sbctl doctor name them.",
+		}, func() float64 { return float64(len(m.Status().Skipped)) }),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "scoreboard_settings_changes_total",
+			Help: "Times that this process put changed settings into force while it ran.",
+		}, func() float64 { return float64(m.changes.Load()) }),
+	}
 }
 
 // Current returns the configuration in force.
@@ -224,6 +232,10 @@ func (m *Manager) apply(ctx context.Context, stored []scoreboard.StoredSetting) 
 		return err // everything else is in force; the next poll reads the keys again
 	}
 	m.version = version
+	if m.applied {
+		m.changes.Add(1)
+	}
+	m.applied = true
 	if len(skipped) > 0 {
 		detail, _ := status.Problem()
 		m.Log.Error("settings skipped: "+detail, "version", version, "process", m.Process)

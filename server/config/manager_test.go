@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/scoreboard/scoreboard/server/config"
 
 	"github.com/scoreboard/scoreboard/server/scoreboard"
@@ -131,4 +133,44 @@ func TestInvalidSettingsAreSkipped(t *testing.T) {
 	if detail, unsafe := m.Status().Problem(); !unsafe || !strings.Contains(detail, "auth.signature") {
 		t.Errorf("one of auth is skipped: got %q, unsafe %t", detail, unsafe)
 	}
+}
+
+// Dashboards mark when settings changed: not when a process starts, and each change once, also if it
+// takes several attempts.
+func TestChangesOfSettingsAreCounted(t *testing.T) {
+	t.Parallel()
+	store, keys := &fakeStore{}, &fakeKeys{inUse: oldKeys}
+	store.set("limit.top_per_minute", "7")
+	m := newManager(t, store, keys, map[string]string{})
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m.Collectors()...)
+	check := func(when string, want float64) {
+		t.Helper()
+		m.Start(t.Context())
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range families {
+			if f.GetName() != "scoreboard_settings_changes_total" {
+				continue
+			}
+			if got := f.GetMetric()[0].GetCounter().GetValue(); got != want {
+				t.Errorf("%s: got %v changes, want %v", when, got, want)
+			}
+			return
+		}
+		t.Fatal("there is no such metric")
+	}
+	check("at the start", 0)
+	check("later", 0)
+	store.set("limit.top_per_minute", "8")
+	check("after a change", 1)
+	check("later", 1)
+	keys.down = map[string]bool{newKeys: true}
+	store.set("auth.jwks_url", newKeys)
+	check("while the new provider is down", 1)
+	check("while it is still down", 1)
+	keys.down = nil
+	check("when it is up", 2)
 }
