@@ -156,8 +156,8 @@ func (pane *boardPane) rows(room, width int) []string {
 	}
 	if len(lines) == 0 && room > 0 {
 		text := "waiting for the board"
-		if pane.shown.Version > 0 || pane.shown.Degraded != "" {
-			text = "no players yet"
+		if !pane.shown.HeardAt.IsZero() || pane.shown.Version > 0 || pane.shown.Degraded != "" {
+			text = "no players yet: the first score appears here"
 		}
 		lines = append(lines, pane.theme.dim.paint(fit(" "+text, width, pane.theme.more)))
 	}
