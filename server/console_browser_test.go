@@ -260,7 +260,7 @@ func (b *tab) problemsUnderPointer() (problems []string) {
 
 // pictured are the pages in the documentation; dead is that of the dead letters.
 var pictured = []string{
-	"overview", "boards", "board", "player", "integrity", "dead", "keys", "load", "run", "webhooks", "webhook",
+	"overview", "boards", "board", "player", "integrity", "dead", "keys", "webhooks", "webhook",
 	"settings", "audit", "change", "jobs", "imports", "palette", "keyboard",
 }
 

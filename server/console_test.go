@@ -741,6 +741,23 @@ func TestConsoleTables(t *testing.T) {
 	if strings.Count(second, "<tr>") != 101 || !strings.Contains(second, "First page") || second == body {
 		t.Errorf("the second page is %s", second)
 	}
+	// What ends a dead letter or decides a flag is beside it, and a filter that hides all rows says so.
+	for path, wants := range map[string][]string{
+		"/console/dead-letters":                   {"letter-requeue?id=1", "letter-drop?id=1", "Remove the cause"},
+		"/console/integrity":                      {"flag-dismiss?id=2", "flag-confirm?id=2", "Dismiss what is harmless"},
+		"/console/integrity?state=dismissed":      {"Nothing matches the filter."},
+		"/console/jobs":                           {`<td class="ref"><a href="/console/jobs/1000">1000</a>`, "Runtime"},
+		"/console/webhooks/wh_1":                  {`<td class="ref"><bdi>1000</bdi>`, `<span class="only-heard">Actions`},
+		"/console/boards/global":                  {"highest first", "<dt>Score</dt><dd><bdi>any</bdi>"},
+		"/console/dead-letters?sort=id&order=asc": {`aria-sort="ascending"`},
+	} {
+		_, body, _ := root.get(path)
+		for _, want := range wants {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s lacks %q: %s", path, want, body)
+			}
+		}
+	}
 	status, lines, _ := root.get("/console/dead-letters?export=ndjson")
 	if status != http.StatusOK || strings.Count(lines, "\n") != 242 {
 		t.Errorf("the NDJSON has %d lines, want all 242", strings.Count(lines, "\n"))

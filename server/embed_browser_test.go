@@ -134,6 +134,13 @@ func TestBoardInOtherSites(t *testing.T) {
 			t.Errorf("in %d pixels the element shows %s pixels of the name ada, want all of it", width, shown)
 		}
 	}
+	// A long name fills what the columns leave, also in the usual width of an iframe.
+	v.run(chromedp.Evaluate(`document.querySelector("score-board").style.width = "600px"`, nil))
+	long := v.value(`Math.round([...` + rows + `].find((r) => r.dataset.user === "bob").querySelector(".name")
+		.getBoundingClientRect().width)`)
+	if n, err := strconv.Atoi(long); err != nil || n < 100 {
+		t.Errorf("in 600 pixels the element shows %s pixels of a long name, want 100 or more", long)
+	}
 	v.run(chromedp.Evaluate(`document.querySelector("score-board").style.width = ""`, nil))
 	started := time.Now()
 	submit("bob", 70)

@@ -1,8 +1,11 @@
 package design
 
 import (
+	"fmt"
 	"math"
+	"os"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,4 +100,48 @@ func TestStyleSheet(t *testing.T) {
 			t.Errorf("no %q in:\n%s", want, css)
 		}
 	}
+}
+
+// The rank of the first three can be read on its medal, which rows.css mixes from the rank's colour.
+func TestContrastOfMedals(t *testing.T) {
+	t.Parallel()
+	css, err := os.ReadFile("../../server/http/pages/assets/rows.css")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`background: color-mix\(in srgb, currentColor (\d+)%, var\(--raised\)\)`).
+		FindSubmatch(css)
+	if found == nil {
+		t.Fatal("rows.css has no medals")
+	}
+	share, err := strconv.Atoi(string(found[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for theme, p := range map[string]Palette{"dark": Dark, "light": Light} {
+		for name, text := range map[string]string{"gold": p.Gold, "silver": p.Silver, "bronze": p.Bronze} {
+			medal := mix(t, text, p.Raised, share)
+			if got := contrast(t, text, medal); got < 4.5 {
+				t.Errorf("%s: %s on its medal %s has a contrast of %.2f, want 4.5", theme, name, medal, got)
+			}
+		}
+	}
+}
+
+// mix is a colour with a share of another one, in percent.
+func mix(t *testing.T, a, b string, share int) string {
+	t.Helper()
+	mixed := "#"
+	for i := 1; i < len(a); i += 2 {
+		x, err := strconv.ParseInt(a[i:i+2], 16, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, err := strconv.ParseInt(b[i:i+2], 16, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mixed += fmt.Sprintf("%02x", (int(x)*share+int(y)*(100-share)+50)/100)
+	}
+	return mixed
 }

@@ -9,13 +9,14 @@ import (
 	"strings"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
 func boardHref(name string) string { return Root + "/boards/" + url.PathEscape(name) }
 
 var boardList = &list[wire.Board]{
 	name: "boards", path: Root + "/boards", cursor: "after",
-	empty: "No board matches. Create one, or clear the filter.",
+	empty: "No boards. Create the first one.",
 	filters: []filter{
 		{Name: "family", Label: "Family"},
 		{
@@ -31,7 +32,7 @@ var boardList = &list[wire.Board]{
 		{"board", "Board", func(b wire.Board) cell { return to(boardHref(b.Board), b.Board) }},
 		{"status", "Status", func(b wire.Board) cell { return badge(b.Status) }},
 		{"mode", "Mode", func(b wire.Board) cell { return text(b.Mode) }},
-		{"order", "First", func(b wire.Board) cell { return text(b.Order) }},
+		{"order", "Order", func(b wire.Board) cell { return text(b.Order + " first") }},
 		{"period", "Period", func(b wire.Board) cell { return text(b.Period) }},
 		{"visibility", "Visibility", func(b wire.Board) cell { return text(visibility(b.Public)) }},
 		{"period_end", "Ends", func(b wire.Board) cell { return timeOrNone(b.PeriodEnd) }},
@@ -172,14 +173,20 @@ func boardActions(b *wire.Board, family bool) (out []link) {
 		out = append(out, changeLink("board-roll", "Roll over", "board", b.Board))
 	}
 	if b.Family == "" {
-		out = append(out, changeLink("board-require", "Requirements", "board", b.Board),
+		edits := []link{
+			changeLink("board-require", "Requirements", "board", b.Board),
 			changeLink("board-label", "Labels", "board", b.Board, "region", b.Region, "platform", b.Platform,
 				"tags", strings.Join(b.Tags, ",")),
 			changeLink("board-attempts", "Attempts", "board", b.Board, "attempts", strconv.FormatInt(b.Attempts, 10)),
 			changeLink("board-metadata", "Metadata", "board", b.Board, "metadata", cmp.Or(b.Metadata, "none")),
 			joinLink(b),
 			changeLink("board-tiers", "Tiers", "board", b.Board, "tiers", wire.TiersText(b.Tiers)),
-			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)))
+			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)),
+		}
+		for i := range edits {
+			edits[i].Edit = true
+		}
+		out = append(out, edits...)
 	}
 	if !family {
 		out = append(out, changeLink("rebuild", "Rebuild ranking", "board", b.Board))
@@ -196,11 +203,11 @@ func boardFacts(b *wire.Board) []fact {
 	out := []fact{
 		{"Status", badge(b.Status)},
 		{"Mode", text(b.Mode)},
-		{"First is the", text(b.Order + " score")},
+		{"Order", text(b.Order + " first")},
 		{"Period", text(b.Period)},
 		{"Visibility", text(visibility(b.Public))},
 		{"Delta", text(formatNumber(b.MinDelta) + " to " + formatNumber(b.MaxDelta))},
-		{"Score", text(formatNumber(b.MinScore) + " to " + formatNumber(b.MaxScore))},
+		{"Score", text(scoreRange(b))},
 		{"Created", timeOf(b.CreatedAt)},
 	}
 	add := func(label string, v cell, shown bool) {
@@ -232,9 +239,17 @@ func boardFacts(b *wire.Board) []fact {
 	return out
 }
 
+// scoreRange is the range of scores that the board allows; most boards allow any.
+func scoreRange(b *wire.Board) string {
+	if b.MinScore == -scoreboard.MaxScore && b.MaxScore == scoreboard.MaxScore {
+		return "any"
+	}
+	return formatNumber(b.MinScore) + " to " + formatNumber(b.MaxScore)
+}
+
 func rankingFacts(s *wire.RankingStatus) []fact {
 	out := []fact{
-		{"State", badge(s.ShownState())},
+		{"State", cell{Text: stateText(s), Kind: "badge", Tone: tones[s.ShownState()]}},
 		{"Users", number(s.Members)},
 		{"Epoch", text(strconv.FormatInt(s.Epoch, 10))},
 		{"Version", number(s.Version)},

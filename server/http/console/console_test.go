@@ -333,3 +333,17 @@ func TestStateOfTheRanking(t *testing.T) {
 		}
 	}
 }
+
+// Numbers and the ids of rows are sorted by value, everything else as text.
+func TestRowsAreSorted(t *testing.T) {
+	t.Parallel()
+	rows := [][]cell{
+		{reference("/9", 9), number(-3), text("b")}, {reference("/10", 10), number(2), text("A")},
+	}
+	for column, want := range []string{"9", "9", "10"} {
+		sortRows(rows, column, false)
+		if got := rows[0][0].Text; got != want {
+			t.Errorf("by column %d the first row is %s, want %s", column, got, want)
+		}
+	}
+}

@@ -124,9 +124,7 @@ var importList = &list[wire.Import]{
 	name: "imports", path: Root + "/imports", cursor: "before",
 	empty: "No imports. Upload a CSV file, or use sbctl import for Nakama and Podium.",
 	columns: []column[wire.Import]{
-		{"import_id", "Import", func(i wire.Import) cell {
-			return cell{Text: strconv.FormatInt(i.ImportID, 10), Href: importHref(i.ImportID), Kind: "number"}
-		}},
+		{"import_id", "Import", func(i wire.Import) cell { return reference(importHref(i.ImportID), i.ImportID) }},
 		{"source", "Source", func(i wire.Import) cell { return text(i.Source) }},
 		{"board", "Board", func(i wire.Import) cell { return to(boardHref(i.Board), i.Board) }},
 		{"users", "Users", func(i wire.Import) cell { return number(i.Users) }},

@@ -13,16 +13,14 @@ func voidHref(id int64) string { return Root + "/integrity/voids/" + strconv.For
 
 var flagList = &list[wire.Flag]{
 	name: "flags", path: Root + "/integrity", cursor: "after", empty: "No flag waits for a decision.",
+	about: "Events that a rule found unusual. Dismiss what is harmless. Confirm what is not, then reverse the event " +
+		"or ban the user.",
 	filters: []filter{
 		{Name: "state", Label: "State", Options: []string{"open", "dismissed", "confirmed", "all"}},
 		{Name: "user_id", Label: "User"},
 	},
 	columns: []column[wire.Flag]{
-		{"id", "Flag", func(f wire.Flag) cell {
-			v := number(f.ID)
-			v.Href = flagHref(f.ID)
-			return v
-		}},
+		{"id", "Flag", func(f wire.Flag) cell { return reference(flagHref(f.ID), f.ID) }},
 		{"state", "State", func(f wire.Flag) cell { return badge(f.State) }},
 		{"rule", "Rule", func(f wire.Flag) cell { return text(f.Rule) }},
 		{"user_id", "User", func(f wire.Flag) cell { return to(playerHref(f.UserID), f.UserID) }},
@@ -42,12 +40,9 @@ var flagList = &list[wire.Flag]{
 // voidList is the newest voids. The API has no further pages.
 var voidList = &list[wire.Void]{
 	path: Root + "/integrity", empty: "No events were voided.",
+	about: "All events of one key or address in a time range, taken back together.",
 	columns: []column[wire.Void]{
-		{"", "Void", func(v wire.Void) cell {
-			n := number(v.ID)
-			n.Href = voidHref(v.ID)
-			return n
-		}},
+		{"", "Void", func(v wire.Void) cell { return reference(voidHref(v.ID), v.ID) }},
 		{"", "State", func(v wire.Void) cell { return badge(v.State) }},
 		{"", "Sender", func(v wire.Void) cell { return code(v.KeyID + v.Address) }},
 		{"", "Reversed", func(v wire.Void) cell { return number(v.Reversed) }},
@@ -64,9 +59,9 @@ var voidList = &list[wire.Void]{
 }
 
 type integrityView struct {
-	Flags, Voids *tableView
-	Jobs         *tableView
-	JobActions   []link
+	Flags       *rowActions
+	Voids, Jobs *tableView
+	JobActions  []link
 }
 
 // integrity shows flags, voids and jobs.
@@ -75,10 +70,17 @@ func (c *views) integrity(w http.ResponseWriter, r *http.Request, s *session) er
 	if done, err := flagList.export(k, w, r); done {
 		return err
 	}
-	d := &integrityView{}
-	var err error
-	if d.Flags, err = flagList.view(k, r); err != nil {
+	flags, err := flagList.view(k, r)
+	if err != nil {
 		return err
+	}
+	d := &integrityView{Flags: &rowActions{Table: flags}}
+	for _, row := range flags.Rows {
+		var decide []link
+		if row[1].Text == "open" {
+			decide = flagActions(s, row[0].raw())
+		}
+		d.Flags.Actions = append(d.Flags.Actions, decide)
 	}
 	rows, _, err := voidList.fetch(k, nil)
 	if err != nil {
@@ -133,13 +135,14 @@ func (c *views) flag(w http.ResponseWriter, r *http.Request, s *session) error {
 		Crumbs: []link{{Label: "Integrity", Href: Root + "/integrity"}}, Data: &detailView{Facts: facts},
 	}
 	if f.State == "open" {
-		v.Actions = offer(
-			s,
-			changeLink("flag-dismiss", "Dismiss", "id", id),
-			changeLink("flag-confirm", "Confirm", "id", id),
-		)
+		v.Actions = flagActions(s, id)
 	}
 	return c.screen.show(w, r, s, "detail", v)
+}
+
+// flagActions decide an open flag.
+func flagActions(s *session, id string) []link {
+	return offer(s, changeLink("flag-dismiss", "Dismiss", "id", id), changeLink("flag-confirm", "Confirm", "id", id))
 }
 
 type voidView struct {

@@ -137,15 +137,15 @@ func jobTitle(j *wire.Job) string {
 
 var jobList = &list[wire.Job]{
 	name: "jobs", path: Root + "/jobs", cursor: "before", empty: "No job has run in the last 30 days.",
+	about: "Rebuilds, verifications, repairs, replays and other long work of all nodes in the last 30 days.",
 	columns: []column[wire.Job]{
-		{"job_id", "Job", func(j wire.Job) cell {
-			return cell{Text: strconv.FormatInt(j.JobID, 10), Href: jobHref(j.JobID), Kind: "number"}
-		}},
+		{"job_id", "Job", func(j wire.Job) cell { return reference(jobHref(j.JobID), j.JobID) }},
 		{"state", "State", func(j wire.Job) cell { return badge(j.State) }},
 		{"kind", "Kind", func(j wire.Job) cell { return text(jobTitle(&j)) }},
 		{"target", "Target", func(j wire.Job) cell { return jobTarget(j.Target) }},
 		{"who", "By", func(j wire.Job) cell { return text(j.Who) }},
 		{"started_at", "Started", func(j wire.Job) cell { return timeOf(j.StartedAt) }},
+		{"runtime_seconds", "Runtime", func(j wire.Job) cell { return jobRuntime(&j) }},
 		{"node", "Node", func(j wire.Job) cell { return idOf("", j.Node) }},
 		{"reason", "Reason", func(j wire.Job) cell { return text(j.Reason) }},
 	},
@@ -154,6 +154,15 @@ var jobList = &list[wire.Job]{
 		err := k.get("/v1/admin/jobs", q, &out)
 		return out.Jobs, cursorOf(out.NextBefore), err
 	},
+}
+
+// jobRuntime is how long a job took; nothing while it runs, because a table is not kept current.
+func jobRuntime(j *wire.Job) cell {
+	if j.EndedAt == nil {
+		return cell{Text: "–", Raw: " ", Kind: "number"}
+	}
+	seconds := int64(j.EndedAt.Sub(j.StartedAt).Seconds())
+	return cell{Text: formatSeconds(seconds), Raw: strconv.FormatInt(seconds, 10), Kind: "number"}
 }
 
 // targetText shows the target of an audit entry.

@@ -19,8 +19,8 @@ type cell struct {
 	Text string
 	Raw  string // for export and sorting; Text if empty
 	Href string
-	Kind string // number, time, badge, code, id or ""
-	Tone string // of a badge: good, warn, bad or ""
+	Kind string // number, ref, time, badge, code, id or ""
+	Tone string // of a badge: good, warn, bad, busy or ""
 }
 
 func (v cell) raw() string { return cmp.Or(v.Raw, v.Text) }
@@ -47,6 +47,14 @@ func number(n int64) cell {
 	return cell{Text: formatNumber(n), Raw: strconv.FormatInt(n, 10), Kind: "number"}
 }
 
+// reference shows the number by which a row is called: without separators, and sorted by its value.
+func reference(href string, n int64) cell {
+	return cell{Text: strconv.FormatInt(n, 10), Href: href, Kind: "ref"}
+}
+
+// sortsByValue reports whether a column with this cell is sorted as numbers.
+func (v cell) sortsByValue() bool { return v.Kind == "number" || v.Kind == "ref" }
+
 func timeOf(t time.Time) cell {
 	return cell{Text: formatTime(t), Raw: t.UTC().Format(time.RFC3339Nano), Kind: "time"}
 }
@@ -63,11 +71,11 @@ func badge(s string) cell { return cell{Text: s, Kind: "badge", Tone: tones[s]} 
 // tones are the colours of words.
 var tones = map[string]string{
 	"ok": "good", "active": "good", "HEALTHY": "good", "done": "good", "confirmed": "bad", "dismissed": "",
-	"warn": "warn", "frozen": "warn", "open": "warn", "CATCHING_UP": "warn", "undoing": "warn", "reversing": "warn",
-	"listing": "warn", "running": "warn", "fail": "bad", "banned": "bad", "DEGRADED_REBUILDING": "bad",
+	"warn": "warn", "frozen": "warn", "open": "warn", "CATCHING_UP": "warn", "undoing": "busy", "reversing": "busy",
+	"listing": "busy", "running": "busy", "fail": "bad", "banned": "bad", "DEGRADED_REBUILDING": "bad",
 	"NOT_LOADED": "bad",
 	"failed":     "bad", "revoked": "bad", "expired": "bad", "erased": "bad", "skipped": "", "archived": "",
-	"stopped": "", "lost": "bad", "enabled": "good", "disabled": "bad", "delivered": "good", "pending": "warn",
+	"stopped": "", "lost": "bad", "enabled": "good", "disabled": "bad", "delivered": "good", "pending": "busy",
 	"claimable": "warn", "claimed": "good",
 	"valid": "good", "changed": "warn", "enforce": "bad",
 }
@@ -90,7 +98,8 @@ type filter struct {
 type list[T any] struct {
 	name    string // of a downloaded file
 	path    string
-	empty   string
+	about   string // what the rows are, and what to do with them; "" where the title says it
+	empty   string // what is shown instead of rows, unless a filter hides them
 	filters []filter
 	columns []column[T]
 	cursor  string // the query parameter of the next page
@@ -100,7 +109,8 @@ type list[T any] struct {
 
 // tableView is a table, as it is shown.
 type tableView struct {
-	Path, Empty string
+	Path, About string
+	Empty       string
 	Filters     []filter
 	Head        []headView
 	Rows        [][]cell
@@ -170,11 +180,14 @@ func (l *list[T]) view(k *call, r *http.Request) (*tableView, error) {
 		}
 		return l.path + "?" + v.Encode()
 	}
-	t := &tableView{Path: l.path, Empty: l.empty}
+	t := &tableView{Path: l.path, About: l.about, Empty: l.empty}
 	for _, f := range l.filters {
 		f.Value = q.Get(f.Name)
 		t.Filtered = t.Filtered || f.Value != ""
 		t.Filters = append(t.Filters, f)
+	}
+	if t.Filtered {
+		t.Empty = "Nothing matches the filter."
 	}
 	for _, row := range rows {
 		cells := make([]cell, len(l.columns))
@@ -203,14 +216,16 @@ func (l *list[T]) view(k *call, r *http.Request) (*tableView, error) {
 	if q.Get(l.cursor) != "" {
 		t.First = address(map[string]string{l.cursor: ""})
 	}
-	t.CSV = address(map[string]string{"export": "csv", l.cursor: "", "sort": "", "order": ""})
-	t.NDJSON = address(map[string]string{"export": "ndjson", l.cursor: "", "sort": "", "order": ""})
+	if len(rows) > 0 {
+		t.CSV = address(map[string]string{"export": "csv", l.cursor: "", "sort": "", "order": ""})
+		t.NDJSON = address(map[string]string{"export": "ndjson", l.cursor: "", "sort": "", "order": ""})
+	}
 	return t, nil
 }
 
 // plain returns a table of rows without filters, sorting and further pages.
 func (l *list[T]) plain(rows []T) *tableView {
-	t := &tableView{Empty: l.empty}
+	t := &tableView{About: l.about, Empty: l.empty}
 	for _, c := range l.columns {
 		t.Head = append(t.Head, headView{Label: c.Label})
 	}
@@ -230,7 +245,7 @@ func sortRows(rows [][]cell, column int, descending bool) {
 	slices.SortStableFunc(rows, func(a, b []cell) int {
 		x, y := a[column], b[column]
 		order := 0
-		if x.Kind == "number" && y.Kind == "number" {
+		if x.sortsByValue() && y.sortsByValue() {
 			n, _ := strconv.ParseFloat(x.raw(), 64)
 			m, _ := strconv.ParseFloat(y.raw(), 64)
 			order = cmp.Compare(n, m)

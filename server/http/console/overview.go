@@ -233,9 +233,7 @@ func totalLag(s *wire.Status) *int64 {
 func rankingStage(s *wire.Status) pipelineStage {
 	st := pipelineStage{ID: "ranking", Label: "Ranking", Value: "–", Unit: "users"}
 	if b := s.Board; b != nil {
-		st.Value, st.State, st.Tone = formatNumber(b.Members),
-			strings.ToLower(strings.ReplaceAll(b.ShownState(), "_", " ")),
-			tones[b.ShownState()]
+		st.Value, st.State, st.Tone = formatNumber(b.Members), stateText(b), tones[b.ShownState()]
 		if b.AgeMS != nil {
 			st.Detail = formatNumber(*b.AgeMS) + " ms behind"
 		}
@@ -244,6 +242,11 @@ func rankingStage(s *wire.Status) pipelineStage {
 		st.Detail = strings.TrimPrefix(st.Detail+fmt.Sprintf(", parity %.4g %%", p.Percent), ", ")
 	}
 	return st
+}
+
+// stateText is the state of a ranking in words.
+func stateText(s *wire.RankingStatus) string {
+	return strings.ToLower(strings.ReplaceAll(s.ShownState(), "_", " "))
 }
 
 func realtimeStage(s *wire.Status) pipelineStage {

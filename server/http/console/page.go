@@ -40,6 +40,7 @@ type view struct {
 type link struct {
 	Label, Href, Tone string
 	Operation         string // of the API, if it leads to a change
+	Edit              bool   // it changes one of many settings: a menu has them together
 }
 
 // section is an entry of the menu. Guide is the page of the documentation about it.
@@ -88,6 +89,21 @@ func (v *view) Guide() string {
 		}
 	}
 	return ""
+}
+
+// Edits are the actions that are together in a menu.
+func (v *view) Edits() []link { return v.actions(true) }
+
+// Buttons are the other actions.
+func (v *view) Buttons() []link { return v.actions(false) }
+
+func (v *view) actions(edits bool) (out []link) {
+	for _, l := range v.Actions {
+		if l.Edit == edits {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // parsePages parses the layout with each page.

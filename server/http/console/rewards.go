@@ -27,7 +27,7 @@ func grantList(board string) *list[wire.Reward] {
 			Name: "state", Label: "State", Options: []string{"all", "claimable", "claimed", "revoked", "expired"},
 		}},
 		columns: []column[wire.Reward]{
-			{"id", "Reward", func(r wire.Reward) cell { return number(r.ID) }},
+			{"id", "Reward", func(r wire.Reward) cell { return reference("", r.ID) }},
 			{"state", "State", func(r wire.Reward) cell { return badge(r.State) }},
 			{"user_id", "User", func(r wire.Reward) cell { return to(playerHref(r.UserID), r.UserID) }},
 			{"rank", "Rank", func(r wire.Reward) cell { return rankOrNone(r.Rank) }},

@@ -141,18 +141,18 @@ func (c *views) auditEntry(w http.ResponseWriter, r *http.Request, s *session) e
 var letterList = &list[wire.DeadLetter]{
 	name: "dead-letters", path: Root + "/dead-letters", cursor: "after",
 	empty: "No dead letters: every record could be processed.",
+	about: "Records that could not be applied to a ranking. The ledger has every increment. Remove the cause, then " +
+		"requeue the record. Delete one that this server did not write.",
 	columns: []column[wire.DeadLetter]{
-		{"id", "Id", func(l wire.DeadLetter) cell {
-			v := number(l.ID)
-			v.Href = Root + "/dead-letters/" + strconv.FormatInt(l.ID, 10)
-			return v
+		{"id", "Letter", func(l wire.DeadLetter) cell {
+			return reference(Root+"/dead-letters/"+strconv.FormatInt(l.ID, 10), l.ID)
 		}},
+		{"reason", "Reason", func(l wire.DeadLetter) cell { return text(l.Reason) }},
 		{"dead_lettered_at", "Time", func(l wire.DeadLetter) cell { return timeOf(l.DeadLetteredAt) }},
 		{"topic", "Topic", func(l wire.DeadLetter) cell { return code(l.Topic) }},
 		{"partition", "Partition", func(l wire.DeadLetter) cell { return number(int64(l.Partition)) }},
 		{"offset", "Offset", func(l wire.DeadLetter) cell { return number(l.Offset) }},
 		{"attempts", "Attempts", func(l wire.DeadLetter) cell { return number(int64(l.Attempts)) }},
-		{"reason", "Reason", func(l wire.DeadLetter) cell { return text(l.Reason) }},
 	},
 	fetch: func(k *call, q url.Values) ([]wire.DeadLetter, string, error) {
 		var out wire.DeadLetters
@@ -163,7 +163,20 @@ var letterList = &list[wire.DeadLetter]{
 
 // deadLetters lists the dead letters.
 func (c *views) deadLetters(w http.ResponseWriter, r *http.Request, s *session) error {
-	return table(c, w, r, s, letterList, "list", &view{Title: "Dead letters", Section: "dead-letters"})
+	t, done, err := tableOrExport(letterList, c.caller.as(r, s), w, r)
+	if done || err != nil {
+		return err
+	}
+	d := &rowActions{Table: t}
+	for _, row := range t.Rows {
+		d.Actions = append(d.Actions, letterActions(s, row[0].raw()))
+	}
+	return c.screen.show(w, r, s, "rows", &view{Title: "Dead letters", Section: "dead-letters", Data: d})
+}
+
+// letterActions end a dead letter.
+func letterActions(s *session, id string) []link {
+	return offer(s, changeLink("letter-requeue", "Requeue", "id", id), changeLink("letter-drop", "Delete", "id", id))
 }
 
 func letterFacts(l *wire.DeadLetter) []fact {
@@ -187,10 +200,9 @@ func (c *views) deadLetter(w http.ResponseWriter, r *http.Request, s *session) e
 	label, block := payload(l.Value)
 	return c.screen.show(w, r, s, "detail", &view{
 		Title: "Dead letter #" + strconv.FormatInt(l.ID, 10), Section: "dead-letters",
-		Crumbs: []link{{Label: "Dead letters", Href: Root + "/dead-letters"}},
-		Data:   &detailView{Facts: letterFacts(&l), Label: label, Block: block},
-		Actions: offer(s, changeLink("letter-requeue", "Requeue", "id", id),
-			changeLink("letter-drop", "Delete", "id", id)),
+		Crumbs:  []link{{Label: "Dead letters", Href: Root + "/dead-letters"}},
+		Data:    &detailView{Facts: letterFacts(&l), Label: label, Block: block},
+		Actions: letterActions(s, id),
 	})
 }
 

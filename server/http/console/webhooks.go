@@ -50,7 +50,7 @@ func deliveryList(id string) *list[wire.WebhookDelivery] {
 		name: "deliveries", path: webhookHref(id), cursor: "before", empty: "No message matches.",
 		filters: []filter{{Name: "state", Label: "State", Options: []string{"all", "pending", "delivered", "failed"}}},
 		columns: []column[wire.WebhookDelivery]{
-			{"id", "Delivery", func(d wire.WebhookDelivery) cell { return number(d.ID) }},
+			{"id", "Delivery", func(d wire.WebhookDelivery) cell { return reference("", d.ID) }},
 			{"state", "State", func(d wire.WebhookDelivery) cell { return badge(d.State) }},
 			{"type", "Type", func(d wire.WebhookDelivery) cell { return text(d.Type) }},
 			{"message_id", "Message", func(d wire.WebhookDelivery) cell { return code(d.MessageID) }},
