@@ -13,6 +13,10 @@ import (
 type LeaguePlaces interface {
 	// Member returns where a user is in a period of a league.
 	Member(ctx context.Context, period scoreboard.BoardID, user scoreboard.UserID) (scoreboard.LeagueMember, error)
+	// Unplaced returns those of users who have no cohort in a period of a league.
+	Unplaced(
+		ctx context.Context, period scoreboard.BoardID, users []scoreboard.UserID,
+	) ([]scoreboard.UserID, error)
 	// Cohort returns a cohort of a period, or a not_found.
 	Cohort(ctx context.Context, period scoreboard.BoardID, id int64) (*scoreboard.Cohort, error)
 }
@@ -65,21 +69,16 @@ func (c *Cohorts) standings(
 func (c *Cohorts) ReadCohort(
 	ctx context.Context, id scoreboard.BoardID, user scoreboard.UserID,
 ) (*scoreboard.CohortList, error) {
-	board, err := c.leaderboard.Catalog.Board(ctx, id)
+	board, err := c.period(ctx, id)
 	if err != nil {
 		return nil, err
-	}
-	if board.League == nil {
-		return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s is not a league", board.Family)
 	}
 	m, err := c.places.Member(ctx, board.ID, user)
 	if err != nil {
 		return nil, err
 	}
 	if m.State != scoreboard.LeaguePlaced {
-		return &scoreboard.CohortList{List: scoreboard.List{
-			Board: board.ID, AsOf: time.Now(), Missing: []scoreboard.UserID{user},
-		}, Members: []scoreboard.UserID{user}}, nil
+		return scoreboard.NoCohort(board.ID, user, time.Now()), nil
 	}
 	cohort, err := c.places.Cohort(ctx, board.ID, m.Cohort)
 	if err != nil {
@@ -101,4 +100,28 @@ func (c *Cohorts) ReadCohort(
 		}
 	}
 	return out, nil
+}
+
+// WithoutCohort returns the current period of a league, and those of users who have no cohort in it.
+func (c *Cohorts) WithoutCohort(
+	ctx context.Context, id scoreboard.BoardID, users []scoreboard.UserID,
+) (period scoreboard.BoardID, none []scoreboard.UserID, err error) {
+	board, err := c.period(ctx, id)
+	if err != nil {
+		return "", nil, err
+	}
+	none, err = c.places.Unplaced(ctx, board.ID, users)
+	return board.ID, none, err
+}
+
+// period returns the current period of a league.
+func (c *Cohorts) period(ctx context.Context, id scoreboard.BoardID) (*scoreboard.Board, error) {
+	board, err := c.leaderboard.Catalog.Board(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if board.League == nil {
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "board %s is not a league", board.Family)
+	}
+	return board, nil
 }

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,10 @@ type FriendsSource interface {
 // CohortSource reads the standings of a user's cohort in the current period of a league, as everyone sees them.
 type CohortSource interface {
 	ReadCohort(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (*scoreboard.CohortList, error)
+	// WithoutCohort returns the current period of a league, and those of users who have no cohort in it.
+	WithoutCohort(
+		ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID,
+	) (period scoreboard.BoardID, none []scoreboard.UserID, err error)
 }
 
 // circleKey names a circle of a board: a user has one with the friends, and one with the cohort.
@@ -42,9 +47,10 @@ type circle struct {
 	lead    *circle   // that is looked up for this one; nil: it is looked up itself
 	led     []*circle // that this one is looked up for
 
-	moved  bool // in board.movedCircles
-	queued bool // in Hub.friendLookups
-	sent   atomic.Pointer[circleState]
+	moved   bool // in board.movedCircles
+	queued  bool // in Hub.friendLookups
+	reading bool // is being looked up; a move meanwhile may be missing in what is read, and queues c again
+	sent    atomic.Pointer[circleState]
 }
 
 // circleAge is how old the standings of friends may become while none of them moves.
@@ -100,7 +106,7 @@ func (c *circle) leave() {
 		o.lead = next
 	}
 	next.follow(members)
-	if c.queued || c.moved { // its look-up changes nothing any more
+	if c.queued || c.moved || c.reading { // its look-up changes nothing any more
 		next.enqueue()
 	}
 }
@@ -167,7 +173,7 @@ func (c *circle) enqueue() {
 	}
 }
 
-// lookUp reads the list of friends with their standings.
+// lookUp reads the list of friends or the cohort, with their standings.
 func (c *circle) lookUp(ctx context.Context) {
 	began := time.Now() // a change from now on may be missing in the list
 	if c.cohort {
@@ -183,12 +189,67 @@ func (c *circle) lookUp(ctx context.Context) {
 	c.resolve(&scoreboard.CohortList{List: *list}, nil, began)
 }
 
+// begin records that c, which was taken from the queue, is looked up from now on.
+func (c *circle) begin() {
+	c.board.mu.Lock()
+	defer c.board.mu.Unlock()
+	c.queued, c.reading = false, true
+}
+
+// maxWithoutCohort is the maximum number of viewers in one question for those without a cohort.
+const maxWithoutCohort = 500
+
+// withoutCohort asks once which viewers who wait for a look-up of their cohort have none, beside taken all who are
+// queued. It tells them so, and returns their circles. The others are looked up: a cohort has many viewers, who share
+// its look-up, but nobody shares that of a viewer without one.
+func (b *board) withoutCohort(ctx context.Context, taken []*circle) (told []*circle) {
+	waiting := make(map[scoreboard.UserID]*circle)
+	for _, c := range taken {
+		waiting[c.user] = c
+	}
+	var queued []*circle
+	b.mu.Lock()
+	for key, c := range b.circles {
+		if len(waiting) >= maxWithoutCohort {
+			break
+		}
+		if key.cohort && c.queued && waiting[key.user] == nil {
+			waiting[key.user] = c
+			queued = append(queued, c)
+			b.hub.friendLookups.drop(key.user, c)
+			c.queued, c.reading = false, true
+		}
+	}
+	b.mu.Unlock()
+	if len(waiting) == 1 {
+		return nil // the look-up is one question, too
+	}
+	began := time.Now()
+	period, none, err := b.hub.Cohorts.WithoutCohort(ctx, b.id, slices.Collect(maps.Keys(waiting)))
+	if err == nil {
+		for _, user := range none {
+			c := waiting[user]
+			c.resolve(scoreboard.NoCohort(period, user, began), nil, began)
+			told = append(told, c)
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, c := range queued {
+		if c.reading { // not told: it has the turn that it had
+			c.reading = false
+			c.enqueue()
+		}
+	}
+	return told
+}
+
 // resolve applies the result of a look-up.
 func (c *circle) resolve(list *scoreboard.CohortList, err error, began time.Time) {
 	b := c.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	c.queued = false
+	c.reading = false
 	if wire.CodeOf(err) == wire.CodeNotFound {
 		c.read = began // the board is no league; looking again at each tick would take the turns of others
 	}

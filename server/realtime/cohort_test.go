@@ -17,7 +17,8 @@ import (
 // league has circles as cohorts: a user who is in none of them, not even alone, has no cohort.
 type league struct {
 	*circles
-	cohort int64
+	cohort    int64
+	questions int // for those without a cohort
 }
 
 // place makes users a cohort.
@@ -46,6 +47,20 @@ func (l *league) ReadCohort(
 	return out, err
 }
 
+func (l *league) WithoutCohort(
+	_ context.Context, id scoreboard.BoardID, users []scoreboard.UserID,
+) (period scoreboard.BoardID, none []scoreboard.UserID, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.questions++
+	for _, user := range users {
+		if _, placed := l.friends[user]; !placed {
+			none = append(none, user)
+		}
+	}
+	return id, none, nil
+}
+
 // inCohort reads up to the next cohort, as "id: #rank user score, …".
 func (w *watcher) inCohort() string {
 	w.t.Helper()
@@ -72,7 +87,7 @@ func cohortIn(f wire.Message) string {
 func TestCohortInStream(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &league{&circles{ranking: newRanking("global")}, 4711}
+		l := &league{circles: &circles{ranking: newRanking("global")}, cohort: 4711}
 		l.set("global", manyUsers(150))
 		r := startInMemory(t, realtime.Options{}, l.circles)
 		r.hub.Cohorts = l
@@ -121,7 +136,7 @@ func TestCohortInStream(t *testing.T) {
 func TestCohortsAreLookedUpOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := &league{&circles{ranking: newRanking("global")}, 1}
+		l := &league{circles: &circles{ranking: newRanking("global")}, cohort: 1}
 		l.set("global", manyUsers(150))
 		r := startInMemory(t, realtime.Options{
 			ConnectionsPerAddress: 1000, JoinsPerSecond: 1000, FriendLookups: 10, // one in each interval
@@ -194,5 +209,50 @@ func TestCohortsAreLookedUpOnce(t *testing.T) {
 		all(users[15:], "in another cohort", func(_ scoreboard.UserID, got string) bool {
 			return strings.Count(got, "#") == 5 && strings.Contains(got, string(users[15])+" 400001")
 		})
+	})
+}
+
+// Viewers without a cohort are told so together, and delay those of a cohort little. Each is told of the place
+// that is taken later.
+func TestViewersWithoutCohort(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &league{circles: &circles{ranking: newRanking("global")}, cohort: 1}
+		l.set("global", manyUsers(150))
+		l.place("u120", "u130")
+		r := startInMemory(t, realtime.Options{
+			ConnectionsPerAddress: 1000, JoinsPerSecond: 1000, FriendLookups: 10, // one in each interval
+		}, l.circles)
+		r.hub.Cohorts = l
+		began := time.Now()
+		var idle []*watcher
+		for i := range 300 {
+			idle = append(idle, r.dial(fmt.Sprintf("cohort=1&user=idle%d", i)))
+		}
+		placed := r.dial("cohort=1&user=u120")
+		for _, w := range idle {
+			if got := w.inCohort(); got != "none" {
+				t.Errorf("got %q, want none", got)
+			}
+		}
+		if got, want := placed.inCohort(), "1: #1 u120 30000, #2 u130 20000, "; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("the last viewer was told after %s", took)
+		}
+		l.mu.Lock()
+		if l.questions > 30 || l.lists > 10 {
+			t.Errorf("%d questions and %d look-ups for 300 viewers without a cohort", l.questions, l.lists)
+		}
+		l.mu.Unlock()
+		for i, w := range idle[:3] {
+			user := scoreboard.UserID(fmt.Sprint("idle", i))
+			l.place("u120", "u130", user)
+			r.hub.Notify(l.set("global", of{user: 5}))
+			if got := w.inCohort(); !strings.HasSuffix(got, fmt.Sprintf("#3 %s 5, ", user)) {
+				t.Errorf("after a place was taken: got %q", got)
+			}
+		}
 	})
 }

@@ -2,6 +2,7 @@ package realtime
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -49,16 +50,41 @@ func (l *friendLookups) run(ctx context.Context) {
 // once does one batch and reports whether any was queued.
 func (l *friendLookups) once(ctx context.Context) bool {
 	batch := l.take(l.batch)
+	cohorts := make(map[*board][]*circle)
+	for _, one := range batch {
+		one.begin()
+		if one.cohort {
+			cohorts[one.board] = append(cohorts[one.board], one)
+		}
+	}
 	var g errgroup.Group
 	g.SetLimit(lookupParallelism)
-	for _, one := range batch {
+	do := func(what func(ctx context.Context)) {
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 			defer cancel()
-			one.lookUp(ctx)
+			what(ctx)
 			return nil
 		})
 	}
+	var mu sync.Mutex
+	told := make(map[*circle]bool)
+	for b, waiting := range cohorts {
+		do(func(ctx context.Context) {
+			some := b.withoutCohort(ctx, waiting)
+			mu.Lock()
+			defer mu.Unlock()
+			for _, c := range some {
+				told[c] = true
+			}
+		})
+	}
 	_ = g.Wait() // each look-up has handled its error
+	for _, one := range batch {
+		if !told[one] {
+			do(one.lookUp)
+		}
+	}
+	_ = g.Wait()
 	return len(batch) > 0
 }

@@ -19,7 +19,8 @@ type circles struct {
 	*ranking
 	mu      sync.Mutex
 	friends map[scoreboard.UserID][]scoreboard.UserID
-	lists   int // reads of them
+	lists   int           // reads of them
+	took    time.Duration // by a read, after which it answers what was then
 }
 
 func (c *circles) befriend(user scoreboard.UserID, friends ...scoreboard.UserID) {
@@ -37,7 +38,9 @@ func (c *circles) ReadFriends(
 	c.mu.Lock()
 	users := append([]scoreboard.UserID{user}, c.friends[user]...)
 	c.lists++
+	took := c.took
 	c.mu.Unlock()
+	defer time.Sleep(took)
 	c.ranking.mu.Lock()
 	defer c.ranking.mu.Unlock()
 	b := c.boards[id]
@@ -243,6 +246,59 @@ func TestViewersTakeTurns(t *testing.T) {
 		r.dial("friends=1&" + query("user", string(user(4)), "board", "b0")).friends()
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("the friends of a user of one board came after %s, want them within a second", took)
+		}
+	})
+}
+
+// A friend, a member of the cohort or the viewer moves while they are looked up: the next look-up follows at once.
+func TestMovesDuringALookUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := &league{circles: &circles{ranking: newRanking("global")}, cohort: 1}
+		l.set("global", manyUsers(150))
+		l.place("u120", "u130")
+		r := startInMemory(t, realtime.Options{}, l.circles)
+		r.hub.ShowFriends(l)
+		r.hub.Cohorts = l
+		w := r.dial("user=u120&friends=1&cohort=1")
+		time.Sleep(time.Second)
+		l.mu.Lock()
+		l.took = 500 * time.Millisecond
+		l.mu.Unlock()
+		l.edit(func() { l.tookPlaces = 500 * time.Millisecond })
+		notify := func(user scoreboard.UserID, score scoreboard.Score) {
+			r.hub.Notify(l.set("global", of{user: score}))
+		}
+		notify("u130", 30_500)
+		notify("u120", 30_100)
+		time.Sleep(400 * time.Millisecond) // the look-ups have begun
+		notify("u130", 30_501)
+		notify("u120", 30_101)
+		var friends, cohort string
+		var own int64
+		for end := time.Now().Add(5 * time.Second); time.Now().Before(end); {
+			_ = w.ws.SetReadDeadline(end)
+			_, data, err := w.ws.ReadMessage()
+			if err != nil {
+				break
+			}
+			switch f := decode(t, data); f.Type {
+			case wire.MessageFriends:
+				friends = friendsIn(f)
+			case wire.MessageCohort:
+				cohort = cohortIn(f)
+			case wire.MessageRank:
+				own = *f.Score
+			}
+		}
+		if want := "1. u130 #121 30501, 2. u120 #122 30101, "; friends != want {
+			t.Errorf("friends: got %q, want %q", friends, want)
+		}
+		if want := "1: #1 u130 30501, #2 u120 30101, "; cohort != want {
+			t.Errorf("the cohort: got %q, want %q", cohort, want)
+		}
+		if own != 30_101 {
+			t.Errorf("the own score: got %d, want 30101", own)
 		}
 	})
 }

@@ -71,9 +71,12 @@ func (l *rankLookups) read(ctx context.Context, b *board, some []*standing) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	users := make([]scoreboard.UserID, len(some))
+	b.mu.Lock()
 	for i, st := range some {
 		users[i] = st.user
+		st.queued = false // a move from now on may be missing in what is read, and queues it again
 	}
+	b.mu.Unlock()
 	list, err := l.source.ReadPlaces(ctx, b.id, users)
 	found := make(map[scoreboard.UserID]*scoreboard.Entry, len(some))
 	if err == nil {

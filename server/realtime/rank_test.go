@@ -1,6 +1,7 @@
 package realtime_test
 
 import (
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -197,4 +198,23 @@ func TestOwnRankAfterRestore(t *testing.T) {
 	if f := w.rank(); *f.Score != 48_500 || f.Version != 2 {
 		t.Errorf("the next move: got %+v (score %d), want score 48500, version 2", f, *f.Score)
 	}
+}
+
+// A look-up of the own rank fails: it is repeated with the next change of the board.
+func TestFailedRankLookUpIsRepeated(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		boards := newRanking("global")
+		boards.set("global", manyUsers(150))
+		r := startInMemory(t, realtime.Options{}, boards)
+		w := r.dial(query("user", string(user(149))))
+		w.frame()
+		time.Sleep(500 * time.Millisecond)
+		boards.edit(func() { boards.errPlaces = errors.New("it hangs") })
+		r.hub.Notify(boards.set("global", of{user(149): 5_500}))
+		time.Sleep(time.Second)
+		boards.edit(func() { boards.errPlaces = nil })
+		r.hub.Notify(boards.set("global", of{user(0): 999_999}))
+		checkRank(t, w.rank(), "u149", 146, 150, 2)
+	})
 }

@@ -23,6 +23,9 @@ type ranking struct {
 	state   scoreboard.BoardState           // of reads; notices do not know it
 	reads   int
 	lookups int // calls of ReadPlaces
+	// tookPlaces is how long each takes, after which it answers what was then.
+	tookPlaces time.Duration
+	errPlaces  error // of each; nil: none
 }
 
 type scores struct {
@@ -134,8 +137,12 @@ func (r *ranking) ReadPlaces(
 	_ context.Context, id scoreboard.BoardID, users []scoreboard.UserID,
 ) (*scoreboard.List, error) {
 	r.mu.Lock()
+	defer time.Sleep(r.tookPlaces)
 	defer r.mu.Unlock()
 	r.lookups++
+	if r.errPlaces != nil {
+		return nil, r.errPlaces
+	}
 	b := r.boards[id]
 	list := &scoreboard.List{Board: b.instance, Epoch: b.epoch, Version: b.version, AsOf: time.Now()}
 	for _, e := range b.ranked() {

@@ -203,11 +203,15 @@ func (st *standing) resolve(list *scoreboard.List, e *scoreboard.Entry, err erro
 	b := st.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	st.queued = false
 	switch {
 	case len(st.subs) == 0: // detached meanwhile: nobody would take it out of the top again
-	case err != nil, list.Degraded != "", list.Board != b.latest.Board, st.ahead(list.Epoch, list.Version):
-		// Not from a healthy ranking, or older than the known place.
+	case err != nil, list.Degraded != "":
+		if !st.moved { // not from a healthy ranking: again with the next state that is published
+			st.moved = true
+			b.moved = append(b.moved, st)
+		}
+	case list.Board != b.latest.Board, st.ahead(list.Epoch, list.Version):
+		// Of another period, or older than the known place.
 	case e == nil:
 		st.known = false // users without a score and hidden ones have no rank
 		st.leaveTier(b.tiersNow())

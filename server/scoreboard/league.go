@@ -151,3 +151,8 @@ type CohortList struct {
 	Members  []UserID         // with a standing or without
 	Own      map[UserID]Entry // the rows of hidden members, as they see their own
 }
+
+// NoCohort returns the list of a user who has no cohort in a period at a time.
+func NoCohort(period BoardID, user UserID, at time.Time) *CohortList {
+	return &CohortList{List: List{Board: period, AsOf: at, Missing: []UserID{user}}, Members: []UserID{user}}
+}

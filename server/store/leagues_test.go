@@ -764,3 +764,20 @@ func TestNewcomersDelayNoDecision(t *testing.T) {
 		t.Errorf("still due: %v, %v", due, err)
 	}
 }
+
+// Players without a submission have no cohort, nor have those who wait until the period before has been decided.
+func TestPlayersWithoutACohort(t *testing.T) {
+	t.Parallel()
+	s, _ := storetest.New(t)
+	one := createLeague(t, s, "stars", scoreboard.League{Divisions: 2, CohortSize: 10, Min: 2, Promote: 1, Relegate: 1})
+	record(t, s, increment("ada", 5, "e1", "stars"), increment("bob", 5, "e1", "stars"))
+	two := nextSeason(t, s, "stars", 2)
+	record(t, s, increment("cy", 5, "e2", "stars"))
+	users := []scoreboard.UserID{"ada", "bob", "cy", "dan"}
+	for period, want := range map[scoreboard.BoardID][]scoreboard.UserID{one: users[2:], two: users} {
+		none, err := s.Leagues.Unplaced(t.Context(), period, users)
+		if slices.Sort(none); err != nil || !slices.Equal(none, want) {
+			t.Errorf("%s: got %v, %v, want %v", period, none, err, want)
+		}
+	}
+}

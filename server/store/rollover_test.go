@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -416,4 +417,70 @@ func TestLeaseIsExclusiveUntilItExpires(t *testing.T) {
 		t.Error(err)
 	}
 	take("a", time.Hour, true)
+}
+
+// A user is erased while the standings of a board are copied and sealed: they have the anonymous name, without a salt.
+func TestErasureWhileStandingsAreSealed(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	now := databaseTime(t, conn)
+	create(t, s, boardOf("season", every(scoreboard.PeriodSeason)),
+		scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)})
+	record(t, s, increment("ada", 5, "e", "season"), increment("bob", 3, "e", "season"))
+	conn.Do(t, `insert into profiles (user_id, display_name) values ('ada', 'Ada')`)
+	conn.Do(t, `update boards set period_end = clock_timestamp() where board_id = 'season:one'`)
+	b, err := s.Boards.FindBoard(t.Context(), "season:one")
+	if err == nil {
+		err = s.Boards.CloseBoard(t.Context(), b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The erasure stops behind its look for standings, and before its end.
+	tx, err := conn.Begin(t.Context())
+	if err == nil {
+		_, err = tx.Exec(t.Context(), `select from profiles where user_id = 'ada' for update`)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var both sync.WaitGroup
+	both.Go(func() {
+		_, err := s.Privacy.BeginErasure(t.Context(), "ada", &scoreboard.AuditEntry{
+			Actor: "root", Action: "user.erase", Target: "x", Reason: "asked",
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	waiting := `select count(*) from pg_locks where not granted and pid in (
+    select pid from pg_stat_activity where datname = current_database())`
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		var n int
+		if err := tx.QueryRow(t.Context(), waiting).Scan(&n); err != nil || time.Now().After(end) {
+			t.Fatalf("the erasure does not wait: %v", err)
+		}
+		if n > 0 {
+			break
+		}
+	}
+	both.Go(func() {
+		if _, err := s.Boards.CopyStandings(t.Context(), b.ID, 10, func(context.Context) error { return nil }); err != nil {
+			t.Error(err)
+		}
+		if sealed, err := s.Boards.SealStandings(t.Context(), b.ID); err != nil || !sealed {
+			t.Errorf("sealed %t, %v", sealed, err)
+		}
+	})
+	time.Sleep(200 * time.Millisecond)
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	both.Wait()
+	if n := conn.Count(t, `select count(*) from board_standings where user_id = 'ada'`); n != 0 {
+		t.Error("the standings name a user who was erased")
+	}
+	if n := conn.Count(t, `select count(*) from board_standings where user_id like 'erased-%' and salt is null`); n != 1 {
+		t.Errorf("%d rows have the anonymous name and no salt, want 1", n)
+	}
 }

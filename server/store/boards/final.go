@@ -177,6 +177,9 @@ where board_id = $1`, id).Scan(&sealed, &board.Ties); err != nil || sealed {
 			return err
 		}
 		sealed = true
+		if err := waitForStatuses(ctx, tx); err != nil {
+			return err
+		}
 		_, err = tx.Exec(
 			ctx,
 			`update boards set standings_hash = $2, standings_users = $3, standings_version = $4 where board_id = $1`,
@@ -185,6 +188,10 @@ where board_id = $1`, id).Scan(&sealed, &board.Ties); err != nil || sealed {
 			users,
 			scoreboard.StandingsVersion,
 		)
+		if err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, sqlNameErased, id, erasedSince)
 		return err
 	})
 	if err != nil {
@@ -192,6 +199,22 @@ where board_id = $1`, id).Scan(&sealed, &board.Ties); err != nil || sealed {
 	}
 	return sealed, nil
 }
+
+// waitForStatuses waits for the changes of users' statuses that run. Later ones wait for the end of the transaction.
+func waitForStatuses(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended($1, 0))`, pg.StatusLock)
+	return err
+}
+
+// erasedSince is how long before the end of a board an erasure may have begun that is committed after it: much longer
+// than any transaction.
+const erasedSince = time.Hour
+
+// sqlNameErased gives users who are erased at this moment their anonymous names, as an erasure after the seal does: one
+// that ran may have looked for rows before they were copied, and be committed after they were compared.
+const sqlNameErased = `update board_standings as s set user_id = u.erased_as from users as u, boards as b
+where b.board_id = $1 and u.erased_as is not null and u.erased_at >= b.closed_at - $2::interval
+    and s.board_id = $1 and s.user_id = u.user_id`
 
 // sqlCompareStandings reads the ranking and the copied standings side by side, from
 // one snapshot.

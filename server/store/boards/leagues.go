@@ -30,6 +30,10 @@ left join league_members as m on m.user_id = p.user_id and m.board_id = p.board_
 left join league_cohorts as c on c.cohort_id = m.cohort_id
 left join league_divisions as d on d.board_id = split_part(p.board_id, ':', 1) and d.user_id = p.user_id`
 
+	// One probe of the index for each user, whatever the statistics say.
+	sqlUnplaced = `select u.user_id from unnest($2::text[]) as u (user_id)
+where (select m.cohort_id from league_members as m where m.user_id = u.user_id and m.board_id = $1) is null`
+
 	sqlCohort = `select division,
     array(select user_id from league_members where cohort_id = $2 order by user_id limit $3)
 from league_cohorts where board_id = $1 and cohort_id = $2`
@@ -62,6 +66,21 @@ func (s *Leagues) Member(
 		m.State = scoreboard.LeagueNone
 	}
 	return m, nil
+}
+
+// Unplaced returns those of users who have no cohort in a period of a league.
+func (s *Leagues) Unplaced(
+	ctx context.Context, period scoreboard.BoardID, users []scoreboard.UserID,
+) ([]scoreboard.UserID, error) {
+	rows, err := s.db.Query(ctx, sqlUnplaced, period, users)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("find the players without a cohort in %s: %w", period, err))
+	}
+	none, err := pgx.CollectRows(rows, pgx.RowTo[scoreboard.UserID])
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("find the players without a cohort in %s: %w", period, err))
+	}
+	return none, nil
 }
 
 // Cohort returns a cohort of a period, or a not_found.
