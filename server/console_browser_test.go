@@ -242,7 +242,9 @@ func (b *tab) problemsUnderPointer() (problems []string) {
 				return err
 			}
 			for _, id := range controls {
-				if err := css.ForcePseudoState(id, states).Do(ctx); err != nil {
+				err := css.ForcePseudoState(id, states).Do(ctx)
+				// The overview redraws itself: an equal control has replaced one that is gone.
+				if err != nil && !strings.Contains(err.Error(), "Could not find node") {
 					return err
 				}
 			}

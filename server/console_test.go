@@ -743,11 +743,15 @@ func TestConsoleTables(t *testing.T) {
 	}
 	// What ends a dead letter or decides a flag is beside it, and a filter that hides all rows says so.
 	for path, wants := range map[string][]string{
-		"/console/dead-letters":                   {"letter-requeue?id=1", "letter-drop?id=1", "Remove the cause"},
-		"/console/integrity":                      {"flag-dismiss?id=2", "flag-confirm?id=2", "Dismiss what is harmless"},
-		"/console/integrity?state=dismissed":      {"Nothing matches the filter."},
-		"/console/jobs":                           {`<td class="ref"><a href="/console/jobs/1000">1000</a>`, "Runtime"},
-		"/console/webhooks/wh_1":                  {`<td class="ref"><bdi>1000</bdi>`, `<span class="only-heard">Actions`},
+		"/console/dead-letters": {"letter-requeue?id=1", "letter-drop?id=1", "Remove the cause"},
+		"/console/integrity": {
+			"flag-dismiss?id=2", "flag-confirm?id=2", "Dismiss what is harmless",
+		},
+		"/console/integrity?state=dismissed": {"Nothing matches the filter."},
+		"/console/jobs":                      {`<td class="ref"><a href="/console/jobs/1000">1000</a>`, "Runtime"},
+		"/console/webhooks/wh_1": {
+			`<td class="ref"><bdi>1000</bdi>`, `<span class="only-heard">Actions`,
+		},
 		"/console/boards/global":                  {"highest first", "<dt>Score</dt><dd><bdi>any</bdi>"},
 		"/console/dead-letters?sort=id&order=asc": {`aria-sort="ascending"`},
 	} {

@@ -465,7 +465,7 @@ func TestErasureWhileStandingsAreSealed(t *testing.T) {
 		}
 	}
 	both.Go(func() {
-		if _, err := s.Boards.CopyStandings(t.Context(), b.ID, 10, func(context.Context) error { return nil }); err != nil {
+		if _, err := s.Boards.CopyStandings(t.Context(), b.ID, 10, goOn); err != nil {
 			t.Error(err)
 		}
 		if sealed, err := s.Boards.SealStandings(t.Context(), b.ID); err != nil || !sealed {
@@ -480,7 +480,8 @@ func TestErasureWhileStandingsAreSealed(t *testing.T) {
 	if n := conn.Count(t, `select count(*) from board_standings where user_id = 'ada'`); n != 0 {
 		t.Error("the standings name a user who was erased")
 	}
-	if n := conn.Count(t, `select count(*) from board_standings where user_id like 'erased-%' and salt is null`); n != 1 {
+	const nameless = `select count(*) from board_standings where user_id like 'erased-%' and salt is null`
+	if n := conn.Count(t, nameless); n != 1 {
 		t.Errorf("%d rows have the anonymous name and no salt, want 1", n)
 	}
 }

@@ -100,6 +100,7 @@ type list[T any] struct {
 	path    string
 	about   string // what the rows are, and what to do with them; "" where the title says it
 	empty   string // what is shown instead of rows, unless a filter hides them
+	noMatch string // what is shown if a filter hides them; "": a text for all lists
 	filters []filter
 	columns []column[T]
 	cursor  string // the query parameter of the next page
@@ -187,7 +188,7 @@ func (l *list[T]) view(k *call, r *http.Request) (*tableView, error) {
 		t.Filters = append(t.Filters, f)
 	}
 	if t.Filtered {
-		t.Empty = "Nothing matches the filter."
+		t.Empty = cmp.Or(l.noMatch, "Nothing matches the filter.")
 	}
 	for _, row := range rows {
 		cells := make([]cell, len(l.columns))

@@ -38,7 +38,7 @@ var topList = &list[wire.Entry]{
 // foundList is the players whose display name begins with a text.
 var foundList = &list[wire.FoundUser]{
 	name: "players", path: Root + "/players", cursor: "after",
-	empty:   "No display name begins with this text.",
+	noMatch: "No display name begins with this text.",
 	filters: []filter{{Name: "name", Label: "Display name begins with"}},
 	columns: []column[wire.FoundUser]{
 		{"display_name", "Display name", func(u wire.FoundUser) cell {
