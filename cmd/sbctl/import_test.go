@@ -71,15 +71,11 @@ func (i *importer) standings(board string) []string {
 	return all
 }
 
-const nakamaUser = "00000000-0000-0000-0000-00000000000"
-
-// Leaderboards of Nakama's own tables become boards with the same ranks. With --follow,
-// what changes during the import arrives too.
-func TestImportFromNakama(t *testing.T) {
-	t.Parallel()
-	i := newImporter(t)
-	url := backends.Postgres(t, func(context.Context, string) error { return nil })
-	db := backends.Connect(t, url)
+// nakamaDatabase has Nakama's tables, with some leaderboards.
+func nakamaDatabase(t *testing.T) (url string, db *backends.Conn) {
+	t.Helper()
+	url = backends.Postgres(t, func(context.Context, string) error { return nil })
+	db = backends.Connect(t, url)
 	for _, name := range []string{"nakama_schema.sql", "nakama_boards.sql"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", "server", "sources", "testdata", name))
 		if err != nil {
@@ -87,6 +83,17 @@ func TestImportFromNakama(t *testing.T) {
 		}
 		db.Do(t, string(text))
 	}
+	return url, db
+}
+
+const nakamaUser = "00000000-0000-0000-0000-00000000000"
+
+// Leaderboards of Nakama's own tables become boards with the same ranks. With --follow,
+// what changes during the import arrives too.
+func TestImportFromNakama(t *testing.T) {
+	t.Parallel()
+	i := newImporter(t)
+	url, db := nakamaDatabase(t)
 	kills := []string{nakamaUser + "4 90", nakamaUser + "1 50", nakamaUser + "3 50", nakamaUser + "2 50"}
 	for _, written := range []int{4, 0} { // the second import finds nothing to write
 		code, boards, errs := i.run(t.Context(), "nakama", "kills", "daily_laps", "--postgres", url)
@@ -130,15 +137,7 @@ func TestImportFromNakama(t *testing.T) {
 func TestImportOfMetadata(t *testing.T) {
 	t.Parallel()
 	i := newImporter(t)
-	url := backends.Postgres(t, func(context.Context, string) error { return nil })
-	db := backends.Connect(t, url)
-	for _, name := range []string{"nakama_schema.sql", "nakama_boards.sql"} {
-		text, err := os.ReadFile(filepath.Join("..", "..", "server", "sources", "testdata", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		db.Do(t, string(text))
-	}
+	url, db := nakamaDatabase(t)
 	plan := func(want string, args ...string) {
 		t.Helper()
 		var out, errs bytes.Buffer

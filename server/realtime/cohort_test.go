@@ -189,7 +189,7 @@ func TestCohortsAreLookedUpOnce(t *testing.T) {
 				t.Errorf("%d look-ups, want one for each cohort", got)
 			}
 		}
-		// Each viewer of the first cohort leaves in turn, whoever leads.
+		// Each viewer of the first cohort leaves in turn, also the one that leads.
 		users := cohorts[0]
 		for i := range 10 {
 			_ = watchers[users[i]].ws.Close()

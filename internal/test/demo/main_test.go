@@ -10,19 +10,25 @@ import (
 	"github.com/scoreboard/scoreboard/internal/test/instance"
 )
 
-// The story of the demo happens: the cheater leads, is flagged, falls back and is banned,
-// and a second season follows the first.
-func TestStory(t *testing.T) {
-	t.Parallel()
-	s := instance.New(t)
-	c, err := client.New(s.URL, client.Options{
+// newClient returns the demo's client of a new server.
+func newClient(t *testing.T) *client.Client {
+	t.Helper()
+	c, err := client.New(instance.New(t).URL, client.Options{
 		Token: instance.Token("demo", "score:admin score:update"),
 		KeyID: instance.KeyID, KeySecret: instance.Secret,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(c.Close)
+	return c
+}
+
+// The story of the demo happens: the cheater leads, is flagged, falls back and is banned,
+// and a second season follows the first.
+func TestStory(t *testing.T) {
+	t.Parallel()
+	c := newClient(t)
 	ctx := t.Context()
 	if err := seed(ctx, c, seasonLasts); err != nil {
 		t.Fatal(err)
@@ -85,15 +91,7 @@ func TestStory(t *testing.T) {
 // At the end of the first season, players are promoted, and the winner claims a reward.
 func TestLeagueNight(t *testing.T) {
 	t.Parallel()
-	s := instance.New(t)
-	c, err := client.New(s.URL, client.Options{
-		Token: instance.Token("demo", "score:admin score:update"),
-		KeyID: instance.KeyID, KeySecret: instance.Secret,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := newClient(t)
 	if err := seed(t.Context(), c, 15*time.Second); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ from users where user_id = any($1) order by user_id for share`
 type names map[scoreboard.UserID]naming
 
 // lockNames locks the rows of users, before a transaction locks anything that an erasure changes, and says what they
-// are now. Payloads are made of what was read before: whoever queues one leaves out what is about users who are absent,
+// are now. Payloads are made of what was read before, so a caller leaves out what is about users who are absent,
 // and begins again if one was erased.
 func lockNames(ctx context.Context, tx pgx.Tx, users []scoreboard.UserID) (names, error) {
 	rows, err := tx.Query(ctx, sqlLockNamed, users)
