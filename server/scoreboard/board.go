@@ -104,6 +104,10 @@ type Board struct {
 	MaxDelta int64
 	MinScore Score
 	MaxScore Score
+	// Subscore is which subscore ranks first among equal scores; "": submissions have none.
+	Subscore Order
+	// MinSubscore and MaxSubscore bound that of a submission.
+	MinSubscore, MaxSubscore Score
 	// Attempts is how many events of a user are recorded in a period; 0: no limit.
 	Attempts int64
 	// Join says whether users must join a period before they submit to it.

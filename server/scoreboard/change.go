@@ -16,6 +16,8 @@ type Change struct {
 	Version    int64 // the user's ledger rows on the board
 	Revision   int64 // of everything the ranking must reflect; only a newer one is applied
 	Key        int64 // Order.Key(Score): smaller is better
+	Subscore   Score
+	SubKey     int64 // likewise; 0 on a board without subscores
 	ReachedAt  time.Time
 	RecordedAt time.Time
 	Hidden     bool   // banned: a tombstone, not ranked

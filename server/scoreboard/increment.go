@@ -10,10 +10,12 @@ import (
 
 // Increment is one submitted event: validated and verified, not yet recorded.
 type Increment struct {
-	User   UserID
-	Delta  int64
-	Event  EventID
-	Boards []BoardID // as requested; never empty once validated
+	User  UserID
+	Delta int64
+	// Subscore decides among equal scores, on boards that have subscores; nil: none, which counts as 0.
+	Subscore *Score
+	Event    EventID
+	Boards   []BoardID // as requested; never empty once validated
 	// ByRules says that the request names no board: beside the default board, or that of its
 	// dialect, it counts on those whose rule matches it, of RuleBoards unless that is empty.
 	ByRules    bool
@@ -176,15 +178,17 @@ func appendString(b []byte, s string) []byte {
 
 // Receipt is the outcome of one event on one board.
 type Receipt struct {
-	User       UserID
-	Board      BoardID // the instance, for a periodic board
-	Event      EventID
-	NewScore   Score
-	Previous   *Score // nil for the first score on a best or latest board
-	Applied    int64  // after − before
-	Version    int64  // counts the user's ledger rows on the board: 1, 2, 3
-	RecordedAt time.Time
-	Replayed   bool // the event was known; everything but Rank is the original
+	User             UserID
+	Board            BoardID // the instance, for a periodic board
+	Event            EventID
+	NewScore         Score
+	NewSubscore      Score  // 0 on a board without subscores, as those below
+	PreviousSubscore *Score // nil where Previous is
+	Previous         *Score // nil for the first score on a best or latest board
+	Applied          int64  // after − before
+	Version          int64  // counts the user's ledger rows on the board: 1, 2, 3
+	RecordedAt       time.Time
+	Replayed         bool // the event was known; everything but Rank is the original
 	// NotRecorded says that an increment with OnlyIfBetter was not better: the score, the
 	// version and the time at which it was reached are the user's, and nothing was written.
 	NotRecorded bool

@@ -23,19 +23,21 @@ type StatementPosition struct {
 
 // LedgerRow is one event on one board.
 type LedgerRow struct {
-	Event      EventID
-	Kind       EventKind
-	Board      BoardID
-	Delta      int64
-	Previous   *Score
-	Score      Score
-	Version    int64
-	RecordedAt time.Time
-	Action     string
-	KeyID      string
-	Address    string
-	Agent      string
-	Metadata   Metadata
+	Event    EventID
+	Kind     EventKind
+	Board    BoardID
+	Delta    int64
+	Previous *Score
+	Score    Score
+	// Subscore is the submitted one, NewSubscore the user's after it; 0 on a board without subscores.
+	Subscore, NewSubscore Score
+	Version               int64
+	RecordedAt            time.Time
+	Action                string
+	KeyID                 string
+	Address               string
+	Agent                 string
+	Metadata              Metadata
 }
 
 // Position returns the position of the row in a statement.

@@ -22,17 +22,20 @@ const TopSize = 100
 // Entry is one displayed row of a board. Who needs the user, and not what is displayed,
 // calls ID.
 type Entry struct {
-	Rank    int64
-	User    UserID // or a pseudonym
-	Score   Score
-	Profile *Profile // nil if the user has none, or it is not cached yet
-	Private bool     // the user is on no board, and Rank is the one that the score would have
+	Rank  int64
+	User  UserID // or a pseudonym
+	Score Score
+	// Subscore decides among equal scores; 0 on a board without them.
+	Subscore Score
+	Profile  *Profile // nil if the user has none, or it is not cached yet
+	Private  bool     // the user is on no board, and Rank is the one that the score would have
 }
 
-// Position is the sort key of a board: the smaller key is ahead, then the earlier
-// time, then the smaller user id.
+// Position is the sort key of a board: the smaller key is ahead, then the smaller key of the
+// subscore, then the earlier time, then the smaller user id.
 type Position struct {
 	Key       int64
+	SubKey    int64     // 0 on a board without subscores
 	ReachedAt time.Time // microseconds
 	User      UserID
 }
@@ -40,6 +43,9 @@ type Position struct {
 // Compare orders positions: negative where p is ahead of q.
 func (p *Position) Compare(q *Position) int {
 	if c := cmp.Compare(p.Key, q.Key); c != 0 {
+		return c
+	}
+	if c := cmp.Compare(p.SubKey, q.SubKey); c != 0 {
 		return c
 	}
 	if c := p.ReachedAt.Compare(q.ReachedAt); c != 0 {
@@ -88,6 +94,7 @@ type Place struct {
 	Board      BoardID
 	User       UserID
 	Score      Score
+	Subscore   Score
 	Rank       int64
 	Total      int64
 	Version    int64 // of the board; 0 when degraded
@@ -205,6 +212,7 @@ type Notice struct {
 type Moved struct {
 	User     UserID
 	Score    Score
+	Subscore Score
 	Revision int64
 	Version  int64
 
