@@ -241,7 +241,7 @@ func (r *Boards) Ranks(
 		if now || l.Shared {
 			rank++
 		}
-		if old, ok := standing(l, user, raw); now && ok && compareRows(row(old), row(upToKeys(l, *keys[i]))) <= 0 {
+		if old, ok := standing(l, user, raw); now && ok && upToKeys(l, *keys[i]).counts(old) {
 			rank-- // the user's own old entry is among those counted
 		}
 		ranks[i] = &rank

@@ -38,6 +38,14 @@ type position struct {
 	member string
 }
 
+// counts reports whether a member is at the position or before it.
+func (p position) counts(member position) bool {
+	if p.member == "" {
+		return member.key <= p.key
+	}
+	return compareRows(row(member), row(p)) <= 0
+}
+
 // Position is a position to count the rows up to, and how many rows to return on both sides of it.
 type Position struct {
 	at           *position // nil: before all rows
