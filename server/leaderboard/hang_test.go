@@ -100,7 +100,7 @@ func (plainFallback) HasStanding(context.Context, scoreboard.BoardID, scoreboard
 	return true, nil
 }
 
-func (plainFallback) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) (int64, error) {
+func (plainFallback) RankOf(context.Context, *scoreboard.Board, scoreboard.Pair) (int64, error) {
 	return 7, nil
 }
 

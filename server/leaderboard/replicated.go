@@ -203,10 +203,10 @@ func (e *eitherFallback) List(
 }
 
 func (e *eitherFallback) RankOf(
-	ctx context.Context, board *scoreboard.Board, score scoreboard.Score,
+	ctx context.Context, board *scoreboard.Board, pair scoreboard.Pair,
 ) (rank int64, err error) {
 	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
-		rank, err = from.RankOf(ctx, board, score)
+		rank, err = from.RankOf(ctx, board, pair)
 		return err
 	}, noFacts)
 	return rank, err

@@ -179,7 +179,7 @@ func countedRanks(
 	}
 	check("top", top.Entries)
 	for i := range top.Entries {
-		at := top.Position(i, b.Order)
+		at := top.Position(i, b)
 		before, behind := rapid.IntRange(0, 3).Draw(rt, "before"), rapid.IntRange(0, 3).Draw(rt, "behind")
 		page, err := r.Around(ctx, b, &at, before, behind)
 		if err != nil {
@@ -255,7 +255,7 @@ func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.B
 	}
 	all := top.Entries[:min(limit, len(top.Entries))]
 	for len(all) > 0 && len(all) < len(top.Entries) {
-		next := page(top.Position(len(all)-1, b.Order))
+		next := page(top.Position(len(all)-1, b))
 		if len(next.Entries) == 0 {
 			break
 		}
@@ -322,7 +322,7 @@ func samePlaces(
 	if err != nil {
 		rt.Fatal(err)
 	}
-	if rank, err := pg.Reads.RankOf(ctx, b, score); err != nil || *ranks[0] != rank {
+	if rank, err := pg.Reads.RankOf(ctx, b, scoreboard.Pair{Score: score}); err != nil || *ranks[0] != rank {
 		rt.Fatalf("a score of %d: Redis ranks it %d, PostgreSQL %d, %v", score, *ranks[0], rank, err)
 	}
 }

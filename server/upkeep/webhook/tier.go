@@ -134,7 +134,7 @@ func (w *Worker) tierAt(
 	if len(behind.Entries) > 0 {
 		ahead = behind.Ordinal(0) - 1
 	}
-	own := place.Position(board.Order)
+	own := place.Position(board)
 	if own.Compare(&counted) <= 0 {
 		ahead-- // the user
 	}
