@@ -20,6 +20,8 @@ func TestReceiptMatchesEncodingJSON(t *testing.T) {
 			NewScore: rapid.Int64().
 				Draw(t, "score"),
 			PreviousScore:    nullable.Draw(t, "previous"),
+			NewSubscore:      nullable.Draw(t, "new subscore"),
+			PreviousSubscore: nullable.Draw(t, "previous subscore"),
 			Rank:             nullable.Draw(t, "rank"),
 			Version:          rapid.Int64().Draw(t, "version"),
 			ProcessedEventID: rapid.String().Draw(t, "event"),

@@ -33,9 +33,11 @@ type LeaguePlace struct {
 	State  string `json:"state"`
 	Cohort int64  `json:"cohort,omitempty"` // id of the cohort; absent unless placed
 	// Rank in the cohort; absent without a standing, for example while the user is on no board.
-	Rank    int64  `json:"rank,omitempty"`
-	Score   *int64 `json:"score,omitempty"`   // score on the board, in points within ±(2^53 − 1)
-	Players int64  `json:"players,omitempty"` // number of ranked players of the cohort
+	Rank  int64  `json:"rank,omitempty"`
+	Score *int64 `json:"score,omitempty"` // score on the board, in points within ±(2^53 − 1)
+	// What decides among equal scores; absent on boards without subscores.
+	Subscore *int64 `json:"subscore,omitempty"`
+	Players  int64  `json:"players,omitempty"` // number of ranked players of the cohort
 	// What the rank would lead to if the period ended now: promotion, safe or relegation.
 	Zone       string    `json:"zone,omitempty"`
 	Neighbours []Entry   `json:"neighbours,omitempty"` // k above, the user, k below, with their ranks in the cohort

@@ -137,7 +137,7 @@ func (h *places) place(c *gin.Context, caller *auth.Claims) error {
 	ctx := c.Request.Context()
 	p, err := h.reads.Place(ctx, q.board, q.id, q.k, q.minVersion)
 	if q.score != nil && wire.CodeOf(err) == wire.CodeNotFound {
-		rank, rankErr := h.reads.RankOf(ctx, q.board, *q.score)
+		rank, rankErr := h.reads.RankOf(ctx, q.board, scoreboard.Pair{Score: *q.score})
 		if rankErr != nil {
 			return rankErr
 		}

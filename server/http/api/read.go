@@ -28,7 +28,7 @@ type Leaderboard interface {
 		ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, minVersion int64,
 	) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
-	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
+	RankOf(ctx context.Context, board *scoreboard.Board, pair scoreboard.Pair) (int64, error)
 	// HasStanding reads from the store whether a user is on a board, which need not exist.
 	HasStanding(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (bool, error)
 	// CachedTop and CachedPlace return a recent answer for clients over the limit;
@@ -227,7 +227,7 @@ func (t *topPages) nextCursor(top *scoreboard.Top, board *scoreboard.Board, n in
 	if n == 0 || top.Ordinal(n-1) >= top.Total {
 		return ""
 	}
-	cursor := scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)}
+	cursor := scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board)}
 	if top.Entries[n-1].Hidden() {
 		return t.cursors.encryptCursor(cursor)
 	}
