@@ -412,8 +412,9 @@ func knownAbsent(absent *cache[placeKey, struct{}], board scoreboard.BoardID, us
 // RankOf returns the rank of a score if it were reached now: behind all equal
 // scores, or with them on a board that shares ranks.
 func (l *Leaderboard) RankOf(
-	ctx context.Context, board *scoreboard.Board, score scoreboard.Score,
+	ctx context.Context, board *scoreboard.Board, pair scoreboard.Pair,
 ) (rank int64, err error) {
+	score := pair.Score
 	_, err = l.withFallback(ctx, board, func(ctx context.Context) error {
 		// No user has an empty id.
 		ranks, err := l.ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Score{&score})
