@@ -279,7 +279,9 @@ func CheckPartitions(n int) error {
 }
 
 // BoundsChange is a change of a board's bounds. What is nil stays as it is.
-type BoundsChange struct{ MinDelta, MaxDelta, MinScore, MaxScore, Attempts *int64 }
+type BoundsChange struct {
+	MinDelta, MaxDelta, MinScore, MaxScore, MinSubscore, MaxSubscore, Attempts *int64
+}
 
 // Apply changes the bounds of a board. It returns an invalid_request if they are not valid,
 // and reports whether they differ from those before.
@@ -290,6 +292,7 @@ func (c *BoundsChange) Apply(b *Board) (changed bool, err error) {
 	for to, value := range map[*int64]*int64{
 		&b.MinDelta: c.MinDelta, &b.MaxDelta: c.MaxDelta,
 		(*int64)(&b.MinScore): c.MinScore, (*int64)(&b.MaxScore): c.MaxScore, &b.Attempts: c.Attempts,
+		(*int64)(&b.MinSubscore): c.MinSubscore, (*int64)(&b.MaxSubscore): c.MaxSubscore,
 	} {
 		if value != nil && *value != *to {
 			*to, changed = *value, true

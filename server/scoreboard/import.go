@@ -56,7 +56,17 @@ const MaxImportRecords = 500
 type ImportRecord struct {
 	User     UserID
 	Score    Score
+	Subscore *Score   // nil: none, which counts as 0
 	Metadata Metadata // of the score; as the other system has it, until it is decoded by the API
+}
+
+// Pair returns the score and the subscore.
+func (r *ImportRecord) Pair() Pair {
+	p := Pair{Score: r.Score}
+	if r.Subscore != nil {
+		p.Subscore = *r.Subscore
+	}
+	return p
 }
 
 // ImportOutcome is what became of records.
