@@ -319,6 +319,10 @@ func TestConsoleChanges(t *testing.T) {
 			"board set fresh --metadata self", "The board is changed",
 		},
 		{
+			"board-subscore", form("board", "pairs", "min_subscore", "-20", "max_subscore", "20"), "board.set",
+			"board:pairs", "board set pairs --min-subscore -20 --max-subscore 20", "The board is changed",
+		},
+		{
 			"board-join",
 			form("board", "cup", "join", "required", "max_players", "64", "late_join", "no"),
 			"board.set",

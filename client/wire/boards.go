@@ -16,8 +16,15 @@ type BoardRequest struct {
 	MaxDelta *int64 `json:"max_delta,omitempty"`
 	MinScore *int64 `json:"min_score,omitempty"`
 	MaxScore *int64 `json:"max_score,omitempty"`
-	Public   *bool  `json:"public,omitempty"` // whether users see the board without a scope; true by default
-	Region   string `json:"region,omitempty"` // label to filter boards by, named as a board
+	// Whether submissions have a second score, which decides among equal scores, and which of them ranks first: none
+	// (the default), highest or lowest. It cannot be changed.
+	Subscore string `json:"subscore,omitempty"`
+	// Minimum subscore of an increment; -(2^53 − 1) by default.
+	MinSubscore *int64 `json:"min_subscore,omitempty"`
+	// Maximum subscore of an increment; 2^53 − 1 by default.
+	MaxSubscore *int64 `json:"max_subscore,omitempty"`
+	Public      *bool  `json:"public,omitempty"` // whether users see the board without a scope; true by default
+	Region      string `json:"region,omitempty"` // label to filter boards by, named as a board
 	// Label to filter boards by, such as pc, named as a board.
 	Platform string   `json:"platform,omitempty"`
 	Tags     []string `json:"tags,omitempty"`   // up to 10 labels to filter boards by, named as boards
@@ -89,6 +96,9 @@ type BoardChange struct {
 	MaxDelta *int64 `json:"max_delta,omitempty"`
 	MinScore *int64 `json:"min_score,omitempty"`
 	MaxScore *int64 `json:"max_score,omitempty"`
+	// Bounds of the subscore of an increment, on boards that have subscores.
+	MinSubscore *int64 `json:"min_subscore,omitempty"`
+	MaxSubscore *int64 `json:"max_subscore,omitempty"`
 	// Maximum number of events of a user that are recorded in a period, from now on; 0: no limit. Events of
 	// the current period count.
 	Attempts *int64 `json:"attempts,omitempty"`
@@ -121,6 +131,12 @@ type Board struct {
 	MaxDelta int64  `json:"max_delta"`
 	MinScore int64  `json:"min_score"`
 	MaxScore int64  `json:"max_score"`
+	// Which subscore ranks first among equal scores: highest or lowest; absent if submissions have none.
+	Subscore string `json:"subscore,omitempty"`
+	// Minimum subscore of an increment; absent on boards without subscores.
+	MinSubscore *int64 `json:"min_subscore,omitempty"`
+	// Maximum subscore of an increment; absent on boards without subscores.
+	MaxSubscore *int64 `json:"max_subscore,omitempty"`
 	// Maximum number of events of a user that are recorded in a period; absent if there is no limit.
 	Attempts int64 `json:"attempts,omitempty"`
 	// To whom the metadata of standings is shown: self (to the user) or public; absent if the board keeps none.
@@ -246,9 +262,11 @@ type FinalStandings struct {
 // FinalEntry is a row of the final standings. Without Salt, whoever has Leaf cannot find out by
 // trying ids whose row it is.
 type FinalEntry struct {
-	Rank      int64     `json:"rank"` // final rank, from 1
-	UserID    string    `json:"user_id"`
-	Score     int64     `json:"score"` // final score, in points
+	Rank   int64  `json:"rank"` // final rank, from 1
+	UserID string `json:"user_id"`
+	Score  int64  `json:"score"` // final score, in points
+	// What decided among equal scores; absent on boards without subscores.
+	Subscore  *int64    `json:"subscore,omitempty"`
 	ReachedAt time.Time `json:"reached_at"`
 	// Metadata of the submission that made the score, in exports of boards that keep it.
 	Metadata Object `json:"metadata,omitempty"`

@@ -14,7 +14,7 @@ func newBoardSetCmd(p *program) *cobra.Command {
 	var minDuration, ttl, region, platform, metadata string
 	var tags []string
 	var partitions int
-	var minDelta, maxDelta, minScore, maxScore, attempts, maxPlayers int64
+	var minDelta, maxDelta, minScore, maxScore, minSubscore, maxSubscore, attempts, maxPlayers int64
 	var join string
 	var late bool
 	cmd := &cobra.Command{
@@ -96,6 +96,7 @@ run a version that knows partitions.`,
 			}{
 				"min-delta": {&r.MinDelta, &minDelta}, "max-delta": {&r.MaxDelta, &maxDelta},
 				"min-score": {&r.MinScore, &minScore}, "max-score": {&r.MaxScore, &maxScore},
+				"min-subscore": {&r.MinSubscore, &minSubscore}, "max-subscore": {&r.MaxSubscore, &maxSubscore},
 				"attempts": {&r.Attempts, &attempts}, "max-players": {&r.MaxPlayers, &maxPlayers},
 			} {
 				if flags.Changed(name) {
@@ -105,6 +106,7 @@ run a version that knows partitions.`,
 			if r == (client.BoardChange{}) {
 				return usagef("nothing to change; pass --region, --platform, --tag, --require, " +
 					"--action-min, --action-ttl, --min-delta, --max-delta, --min-score, --max-score, " +
+					"--min-subscore, --max-subscore, " +
 					"--attempts, --join, --max-players, --late-join, --metadata, --tiers or --partitions")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
@@ -125,6 +127,8 @@ run a version that knows partitions.`,
 	f.Int64Var(&maxDelta, "max-delta", 0, "maximum delta of an increment")
 	f.Int64Var(&minScore, "min-score", 0, "minimum score")
 	f.Int64Var(&maxScore, "max-score", 0, "maximum score")
+	f.Int64Var(&minSubscore, "min-subscore", 0, "minimum subscore of an increment")
+	f.Int64Var(&maxSubscore, "max-subscore", 0, "maximum subscore of an increment")
 	f.Int64Var(&attempts, "attempts", 0, "maximum number of events of a user per period; 0: no limit")
 	f.StringVar(&join, "join", "", "who may submit to periods that begin later: open (everybody) or required (only "+
 		"users who have joined them)")

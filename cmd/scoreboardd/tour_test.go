@@ -84,7 +84,7 @@ page() { printf '\n== %s\n' "$1"; }
 		"page README.md\n"+readme.Script(t, []string{"Quick start", "Your first increment"}, nil)+
 		"page first.go\ngo run "+golangMain+"\n"+
 		"page docs/boards.md\n"+boards.Script(t, []string{
-		"", "Periods", "Attempts", "Increments for a period", "Metadata", "Ties", "Labels", "Rules",
+		"", "Periods", "Attempts", "Increments for a period", "Metadata", "Ties", "Subscores", "Labels", "Rules",
 	}, nil)+
 		"page docs/leagues.md\n"+leagues.Script(t, []string{""}, []string{"After a void"})+
 		"page docs/tournaments.md\n"+tournaments.Script(t, []string{""}, nil)+

@@ -66,7 +66,7 @@ func (h *hanging) Ranks(
 	ctx context.Context,
 	_ *scoreboard.Board,
 	users []scoreboard.UserID,
-	_ []*scoreboard.Score,
+	_ []*scoreboard.Pair,
 ) ([]*int64, error) {
 	return make([]*int64, len(users)), h.wait(ctx)
 }

@@ -33,9 +33,9 @@ type Ranking interface {
 	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
 	// Ranks returns a 1-based rank for each user, or nil, in one round trip. A
-	// nil score means the current rank.
+	// nil pair means the current rank.
 	Ranks(
-		ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score,
+		ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, pairs []*scoreboard.Pair,
 	) ([]*int64, error)
 }
 
@@ -345,7 +345,7 @@ func (l *Leaderboard) privateList(
 			return nil, err
 		}
 		list.Entries = append(list.Entries, scoreboard.Entry{
-			Rank: p.Rank, User: p.User, Score: p.Score, Private: p.Private,
+			Rank: p.Rank, User: p.User, Score: p.Score, Subscore: p.Subscore, Private: p.Private,
 		})
 		list.Missing = slices.DeleteFunc(list.Missing, func(u scoreboard.UserID) bool { return u == p.User })
 	}
@@ -416,7 +416,7 @@ func (l *Leaderboard) RankOf(
 ) (rank int64, err error) {
 	_, err = l.withFallback(ctx, board, func(ctx context.Context) error {
 		// No user has an empty id.
-		ranks, err := l.ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Score{&pair.Score})
+		ranks, err := l.ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Pair{&pair})
 		if err == nil && ranks[0] != nil {
 			rank = *ranks[0]
 		}

@@ -150,10 +150,10 @@ func (e *eitherRanking) List(
 }
 
 func (e *eitherRanking) Ranks(
-	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score,
+	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, pairs []*scoreboard.Pair,
 ) (ranks []*int64, err error) {
 	err = e.read(ctx, board.ID, func(ctx context.Context, from Ranking) (err error) {
-		ranks, err = from.Ranks(ctx, board, users, scores)
+		ranks, err = from.Ranks(ctx, board, users, pairs)
 		return err
 	}, noFacts)
 	return ranks, err

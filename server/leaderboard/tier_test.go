@@ -235,7 +235,7 @@ func TestTierSearchesHaveShares(t *testing.T) {
 		"one board":  func(i int) (string, scoreboard.BoardID) { return fmt.Sprint("u", i), "busy" },
 	} {
 		source := &waitingRows{
-			sortedRows: sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), 5000)},
+			sortedRows: sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), &scoreboard.Board{}, 5000)},
 			began:      make(chan struct{}, 100), goOn: make(chan struct{}),
 		}
 		l := leaderboard.NewTierReads(pagesOf(source))

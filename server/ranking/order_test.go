@@ -211,7 +211,7 @@ func countedRanks(
 		if !c.Hidden && c.Score == score {
 			rank = want[user]
 		}
-		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Score{&score})
+		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Pair{{Score: score}})
 		if err != nil || *ranks[0] != rank {
 			rt.Fatalf("%s with a recorded %d: rank %d, %v, want %d", user, score, *ranks[0], err, rank)
 		}
@@ -298,7 +298,7 @@ func samePlaces(
 			!slices.Equal(got.Neighbours, want.Neighbours) {
 			rt.Fatalf("%s: Redis has %+v, PostgreSQL %+v", user, *got, *want)
 		}
-		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Score{nil})
+		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Pair{nil})
 		if err != nil || *ranks[0] != want.Rank {
 			rt.Fatalf("%s: Ranks returns %d, %v, PostgreSQL %d", user, *ranks[0], err, want.Rank)
 		}
@@ -318,7 +318,7 @@ func samePlaces(
 		)
 	}
 	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "score"))
-	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"unknown"}, []*scoreboard.Score{&score})
+	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"unknown"}, []*scoreboard.Pair{{Score: score}})
 	if err != nil {
 		rt.Fatal(err)
 	}

@@ -69,8 +69,11 @@ type Top struct {
 	Entries   []Entry // at most TopSize, best first
 	// First is the rank of the first row in the order of the board, where Entries have shared ranks;
 	// may be 0 if it is 1.
-	First    int64
-	Reached  []time.Time // when each of Entries was reached; nil in notices
+	First   int64
+	Reached []time.Time // when each of Entries was reached; nil in notices
+	// Subscores says that the board has them, in a top that Leaderboard has read or a notice.
+	Subscores bool
+
 	State    BoardState
 	Degraded string // why this is not from a healthy ranking; empty if it is
 	Shown    uint64 // the version of the users hidden in Entries
@@ -214,6 +217,9 @@ type Notice struct {
 	Top   *Top
 	Moved []Moved
 	Hides bool
+	// Subscores says that the ranking has the board with subscores.
+	Subscores bool
+
 	Trace string // W3C traceparent of one sampled change in it; "" for none
 }
 

@@ -345,7 +345,7 @@ func (p *pageViews) view(c *gin.Context, caller *auth.Claims) (*pages.Board, err
 	}
 	v := &pages.Board{
 		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Ended: board.Ended(),
-		Closed: board.Closed, Sealed: board.PublicHash(),
+		Closed: board.Closed, Sealed: board.PublicHash(), Pairs: board.HasSubscores(),
 		URL: p.pages.PublicURL(),
 	}
 	if !v.Ended {

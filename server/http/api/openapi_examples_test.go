@@ -366,6 +366,9 @@ var examples = []any{
 		League: "stars", Board: "stars:2026-w47", Cohort: 4711, Division: 2, Entries: exampleEntries, Players: 50,
 		Promote: 10, Relegate: 5, AsOf: at("2026-11-21T12:00:00.2Z"), AgeMS: 180, NextAfter: 2,
 	},
+	wire.Cohorts{League: "stars", Board: "stars:2026-w47", Divisions: 5, NextAfter: 4711, Cohorts: []wire.CohortFill{
+		{Cohort: 4711, Division: 2, Players: 34, Size: 50, Promote: 10, Relegate: 5},
+	}},
 	exampleOutcome,
 	wire.LeagueRecomputeRequest{Apply: true, Reason: "a void of a bot farm"},
 	wire.LeagueRecomputed{Board: "stars:2026-w46", Applied: true, Players: []wire.LeagueCorrection{

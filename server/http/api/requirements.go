@@ -30,12 +30,13 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	}
 	if r == (wire.BoardChange{}) {
 		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_min, "+
-			"action_ttl, min_delta, max_delta, min_score, max_score, attempts, join, max_players, late_join, "+
-			"metadata, tiers or partitions")
+			"action_ttl, min_delta, max_delta, min_score, max_score, min_subscore, max_subscore, attempts, join, "+
+			"max_players, late_join, metadata, tiers or partitions")
 	}
 	change := &scoreboard.BoardChange{Region: r.Region, Platform: r.Platform, Tags: r.Tags, Partitions: r.Partitions}
 	bounds := scoreboard.BoundsChange{
 		MinDelta: r.MinDelta, MaxDelta: r.MaxDelta, MinScore: r.MinScore, MaxScore: r.MaxScore, Attempts: r.Attempts,
+		MinSubscore: r.MinSubscore, MaxSubscore: r.MaxSubscore,
 	}
 	if bounds != (scoreboard.BoundsChange{}) {
 		change.Bounds = &bounds

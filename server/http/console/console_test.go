@@ -57,6 +57,9 @@ func TestChangesAreListed(t *testing.T) {
 		"attempts":   {"3"},
 		"metadata":   {"public"},
 		"ties":       {"shared"},
+		"subscore":   {"highest"},
+
+		"min_subscore": {"-20"}, "max_subscore": {"20"},
 
 		"reward": {`{"gems":50}`}, "expires": {"720h"}, "join": {"required"}, "max_players": {"64"},
 		"late_join": {"yes"},

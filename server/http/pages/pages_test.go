@@ -139,6 +139,37 @@ func TestPlayerHasOneScore(t *testing.T) {
 	}
 }
 
+// On a board with subscores, the second number is beside the first, and a tie is one of both.
+func TestSubscoresAreShown(t *testing.T) {
+	t.Parallel()
+	b := &Board{Shown: "football", ID: "football", Limit: 10, Pairs: true, Top: &scoreboard.Top{
+		Total: 4, Entries: []scoreboard.Entry{
+			{Rank: 1, User: "reds", Score: 9, Subscore: 12}, {Rank: 2, User: "blues", Score: 9, Subscore: -3},
+			{Rank: 3, User: "greens", Score: 9, Subscore: -3},
+			{Rank: 4, User: "whites", Score: scoreboard.MaxScore, Subscore: -scoreboard.MaxScore},
+		},
+	}, Player: &Player{ID: "blues", Place: &scoreboard.Place{User: "blues", Rank: 2, Total: 4, Score: 9}}}
+	page, card := string(New().Page(b)), string(New().Card(b))
+	for _, want := range []string{
+		`<data value="9">9</data> <data class="sub" value="12"><span class="quiet">subscore </span>12</data>`,
+		`is #2 of 4 with 9 points and a subscore of −3, ahead of`,
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page has no %q:\n%s", want, page)
+		}
+	}
+	if got := strings.Count(page, `class="tie"`); got != 2 {
+		t.Errorf("got %d marks of a tie, want 2", got)
+	}
+	if !strings.Contains(card, `>12</tspan>`) || strings.Contains(card, "−9,007") || !strings.Contains(card, "whites") {
+		t.Errorf("want the subscores that have room:\n%s", card)
+	}
+	b.Pairs = false
+	if page := string(New().Page(b)); strings.Contains(page, "subscore") || strings.Contains(page, `class="sub"`) {
+		t.Errorf("a board without subscores shows some:\n%s", page)
+	}
+}
+
 func TestTextStaysText(t *testing.T) {
 	t.Parallel()
 	s, b := New(), hostile()

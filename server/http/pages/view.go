@@ -35,6 +35,7 @@ type Board struct {
 	Player  *Player            // that the page is about; nil for none
 	Kiosk   bool               // for a screen on a wall
 	Theme   string             // light or dark; "" is that of the viewer's system
+	Pairs   bool               // rows have a subscore
 	URL     string             // of the site, without a path; "" if it is unknown
 }
 
@@ -120,8 +121,9 @@ type Player struct {
 // row is a row as templates show it.
 type row struct {
 	scoreboard.Entry
-	Tied bool // a neighbouring row has the same score
+	Tied bool // a neighbouring row has the same score and subscore
 	Own  bool // it is the player's
+	Pair bool // it has a subscore
 }
 
 // Name is the display name, else the id.
@@ -145,7 +147,8 @@ func (b *Board) Place() *scoreboard.Place {
 	}
 	p := *b.Player.Place
 	if shown := b.shown(p.User); shown != nil {
-		p.Rank, p.Score, p.Total = shown.Rank, shown.Score, max(p.Total, shown.Rank)
+		p.Rank, p.Score, p.Subscore = shown.Rank, shown.Score, shown.Subscore
+		p.Total = max(p.Total, shown.Rank)
 	}
 	return &p
 }
@@ -183,12 +186,15 @@ func (b *Board) Neighbours() []row {
 
 func (b *Board) rows(entries []scoreboard.Entry) []row {
 	rows := make([]row, len(entries))
+	tied := func(i, j int) bool {
+		return entries[i].Score == entries[j].Score && entries[i].Subscore == entries[j].Subscore
+	}
 	for i, e := range entries {
 		rows[i] = row{
 			Entry: e,
-			Tied: i > 0 && entries[i-1].Score == e.Score ||
-				i+1 < len(entries) && entries[i+1].Score == e.Score,
-			Own: b.Player != nil && b.Player.ID == e.User,
+			Tied:  i > 0 && tied(i-1, i) || i+1 < len(entries) && tied(i, i+1),
+			Pair:  b.Pairs,
+			Own:   b.Player != nil && b.Player.ID == e.User,
 		}
 	}
 	return rows
@@ -347,6 +353,7 @@ type cardRow struct {
 	X, Y          int
 	Short, Colour string // the name, with an ellipsis where it is cut; of the rank
 	NameWidth     int    // in pixels; what is wider is not drawn
+	Second        string // the subscore; "" without one, and where it has no room
 }
 
 // The places of rows in the picture, in pixels.
@@ -356,6 +363,8 @@ const (
 	cardLines            = 5
 	cardName             = 404 // from the start of a name to the end of the score
 	cardDigit            = 17  // of a score, with the space between its groups
+	cardSubDigit         = 12  // of a subscore, and of the space before it
+	cardMinName          = 120 // beside a subscore
 	cardSize             = 28  // of the font of names
 	cardHeading          = 730 // of the title
 	cardHeadingSize      = 52
@@ -373,9 +382,18 @@ func (b *Board) CardRows() []cardRow {
 			colour = []string{design.Dark.Gold, design.Dark.Silver, design.Dark.Bronze}[i]
 		}
 		nameWidth := cardName - cardDigit*len(count(int64(r.Score)))
+		second := ""
+		if r.Pair {
+			second = count(int64(r.Subscore))
+			if left := nameWidth - cardSubDigit*(len(second)+1); left >= cardMinName {
+				nameWidth = left
+			} else {
+				second = "" // the name says more
+			}
+		}
 		rows = append(rows, cardRow{
 			row: r, X: cardLeft + i/cardLines*cardColumn, Y: cardTop + i%cardLines*cardLine,
-			Short: shorten(r.Name(), nameWidth, cardSize), Colour: colour, NameWidth: nameWidth,
+			Short: shorten(r.Name(), nameWidth, cardSize), Colour: colour, NameWidth: nameWidth, Second: second,
 		})
 	}
 	return rows
