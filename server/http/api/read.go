@@ -227,7 +227,7 @@ func (t *topPages) nextCursor(top *scoreboard.Top, board *scoreboard.Board, n in
 	if n == 0 || top.Ordinal(n-1) >= top.Total {
 		return ""
 	}
-	cursor := scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)}
+	cursor := scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board)}
 	if top.Entries[n-1].Hidden() {
 		return t.cursors.encryptCursor(cursor)
 	}

@@ -340,7 +340,7 @@ func (w *world) check(board scoreboard.BoardID, at scoreboard.PastTime, want []s
 				w.t.Fatalf("%s at %v: number %d, %s, has rank %d, want %d", board, at, n, e.User, e.Rank,
 					rank(board, got, n-1))
 			}
-			p := top.Position(i, b.Order)
+			p := top.Position(i, b)
 			after = &p
 		}
 		if len(top.Entries) < 4 {

@@ -85,7 +85,7 @@ order by order_key, reached_at, user_id limit $5`
 		}
 		first := []int64{1} // the rank of the first row in the order of the board; before it, the shared one
 		if after != nil && len(top.Entries) > 0 {
-			at := []scoreboard.Position{top.Position(0, board.Order)}
+			at := []scoreboard.Position{top.Position(0, board)}
 			if board.SharesRanks() {
 				at = []scoreboard.Position{board.RankedAt(at[0]), at[0]}
 			}
@@ -396,12 +396,12 @@ func (r *Reads) List(
 	return l, nil
 }
 
-// RankOf is the rank that a score would have if it were reached now: after every
-// standing with the same score, or with them on a board that shares ranks.
-func (r *Reads) RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (rank int64, err error) {
-	next := scoreboard.Position{Key: board.Order.Key(score) + 1, ReachedAt: beforeAll.ReachedAt}
-	if board.SharesRanks() {
-		next.Key--
+// RankOf is the rank that a score and a subscore would have if they were reached now: after every
+// standing with the same ones, or with them on a board that shares ranks.
+func (r *Reads) RankOf(ctx context.Context, board *scoreboard.Board, pair scoreboard.Pair) (rank int64, err error) {
+	next := board.PositionOf(pair, beforeAll.ReachedAt, "")
+	if !board.SharesRanks() {
+		next.Key++
 	}
 	err = r.inSnapshot(ctx, board.ID, func(tx *snapshot) error {
 		ranks, err := tx.ranks(ctx, []scoreboard.Position{next})
@@ -411,7 +411,7 @@ func (r *Reads) RankOf(ctx context.Context, board *scoreboard.Board, score score
 		return err
 	})
 	if err != nil {
-		return 0, pg.Translate(fmt.Errorf("rank %d on board %s: %w", score, board.ID, err))
+		return 0, pg.Translate(fmt.Errorf("rank %d on board %s: %w", pair.Score, board.ID, err))
 	}
 	return rank, nil
 }
