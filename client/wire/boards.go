@@ -96,8 +96,9 @@ type BoardChange struct {
 	MaxDelta *int64 `json:"max_delta,omitempty"`
 	MinScore *int64 `json:"min_score,omitempty"`
 	MaxScore *int64 `json:"max_score,omitempty"`
-	// Bounds of the subscore of an increment, on boards that have subscores.
+	// Minimum subscore of an increment from now on, on boards that have subscores.
 	MinSubscore *int64 `json:"min_subscore,omitempty"`
+	// Maximum subscore of an increment from now on, on boards that have subscores.
 	MaxSubscore *int64 `json:"max_subscore,omitempty"`
 	// Maximum number of events of a user that are recorded in a period, from now on; 0: no limit. Events of
 	// the current period count.
