@@ -37,7 +37,8 @@ type Catalog struct {
 // catalog is every board, as of the time of the read.
 type catalog struct {
 	asked  time.Time
-	ahead  time.Duration // the database's clock minus this machine's
+	read   time.Time // when the database's clock showed at
+	at     time.Time
 	boards map[scoreboard.BoardID]*scoreboard.Board
 	named  []*scoreboard.Board                        // boards and families without their instances, by name
 	spans  map[scoreboard.BoardID][]*scoreboard.Board // a family's instances, ordered by start
@@ -149,7 +150,7 @@ func notFound(id scoreboard.BoardID) error {
 // current returns the instance of a family that began last; between two seasons
 // that is the previous one.
 func (k *catalog) current(family scoreboard.BoardID) *scoreboard.Board {
-	now := time.Now().Add(k.ahead)
+	now := k.at.Add(time.Since(k.read))
 	all := k.spans[family]
 	for i := len(all) - 1; i >= 0; i-- {
 		if !all[i].PeriodStart.After(now) {
@@ -270,7 +271,7 @@ func (c *Catalog) read(ctx context.Context) error {
 		return err
 	}
 	k := &catalog{
-		asked: asked, ahead: at.Sub(asked.Add(time.Since(asked) / 2)),
+		asked: asked, read: asked.Add(time.Since(asked) / 2), at: at,
 		boards: make(map[scoreboard.BoardID]*scoreboard.Board, len(list)),
 		spans:  make(map[scoreboard.BoardID][]*scoreboard.Board),
 	}
