@@ -118,10 +118,10 @@ func (s *Boards) createBoard(
 			`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
     public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms,
         action_life_ms, source_board, aggregate, best_of, moves, platform, tags, partitions, attempts, tiers,
-    schedule, metadata, ties, league, join_required, late_join, max_players)
+    schedule, metadata, ties, league, join_required, late_join, max_players, appearance)
 values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16,
     nullif($17, ''), nullif($18, ''), nullif($19, 0), nullif($20, ''), nullif($21, ''), $22,
-    $23, $24, $25, nullif($26, ''), nullif($27, ''), nullif($28, ''), $29, $30, $31, $32)`,
+    $23, $24, $25, nullif($26, ''), nullif($27, ''), nullif($28, ''), $29, $30, $31, $32, $33)`,
 			b.ID,
 			b.Mode,
 			b.Order,
@@ -151,6 +151,7 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 			b.Ties,
 			b.League,
 			b.Join.Required, b.Join.Late, b.Join.MaxPlayers,
+			b.Appearance,
 		)
 		if pg.Code(err) == pg.UniqueViolation {
 			return scoreboard.Errorf(wire.CodeConflict, "board %s already exists", b.ID)

@@ -20,7 +20,7 @@ const BoardColumns = `board_id, family_id, mode, sort_order, status, min_delta, 
     coalesce(encode(standings_hash, 'hex'), ''), source_board, coalesce(aggregate, ''), coalesce(best_of, 0),
     coalesce(moves, ''), coalesce(platform, ''), tags, rules_version,
     partitions, bounds_version, attempts, tiers, coalesce(schedule, ''), coalesce(metadata, ''),
-    coalesce(ties, ''), league, join_required, late_join, max_players`
+    coalesce(ties, ''), league, join_required, late_join, max_players, appearance`
 
 // ScanBoard scans BoardColumns, after any columns selected before them.
 func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
@@ -34,7 +34,7 @@ func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 		&b.StandingsVersion, &b.StandingsHash,
 		&source, &team.Aggregate, &team.Best, &team.Moves, &b.Platform, &b.Tags, &b.RulesVersion, &b.Partitions,
 		&b.BoundsVersion, &b.Attempts, &b.Tiers, &b.Schedule, &b.Metadata, &b.Ties, &b.League,
-		&b.Join.Required, &b.Join.Late, &b.Join.MaxPlayers)...)
+		&b.Join.Required, &b.Join.Late, &b.Join.MaxPlayers, &b.Appearance)...)
 	if source != nil {
 		team.Source = *source
 		b.Team = &team
