@@ -87,7 +87,13 @@ func (r *Report) Markdown(w io.Writer) error {
 		fmt.Fprintf(&b, "| %s | `%s` | %s | %s | %s |\n",
 			mark, c.Name, cellText(c.shown), cellText(c.shownLimit()), cellText(source))
 	}
-	b.WriteString("\n| in ms | p50 | p95 | p99 | max |\n|---|--:|--:|--:|--:|\n")
+	b.WriteString("\n")
+	for _, c := range r.lines() {
+		if c.Where != "" {
+			fmt.Fprintf(&b, "`%s` over the run: `%s` %s\n\n", c.Name, c.spark, c.Where)
+		}
+	}
+	b.WriteString("| in ms | p50 | p95 | p99 | max |\n|---|--:|--:|--:|--:|\n")
 	for _, row := range r.rows() {
 		if row.l.N > 0 {
 			l := &row.l
