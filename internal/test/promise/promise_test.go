@@ -12,7 +12,7 @@ import (
 
 var (
 	update  = flag.Bool("update", false, "record what was added")
-	rewrite = flag.Bool("rewrite", false, "record everything anew, for a new major version")
+	rewrite = flag.Bool("rewrite", false, "record everything from scratch, for a new major version")
 )
 
 // The folder is named after the major version.
@@ -43,7 +43,7 @@ func TestPromiseIsKept(t *testing.T) {
 		promised := parse(string(text))
 		broken, added := compare(promised, present)
 		for _, sentence := range broken {
-			t.Errorf("%s: %s. Undo that, or put it into the next major version (docs/versions.md)", name, sentence)
+			t.Errorf("%s: %s. Undo it, or do it in the next major version (docs/versions.md)", name, sentence)
 		}
 		if len(added) == 0 || len(broken) > 0 {
 			continue

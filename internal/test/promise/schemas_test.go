@@ -192,7 +192,8 @@ func streams(t *testing.T, file string) facts {
 	sent := map[string]bool{} // the messages that clients send
 	for name, o := range s.document["operations"].(object) {
 		channel := member(o, "channel").(object)["$ref"].(string)
-		s.facts.add("operation "+name, fmt.Sprint(member(o, "action"), " on ", channel[strings.LastIndex(channel, "/")+1:]))
+		on := channel[strings.LastIndex(channel, "/")+1:]
+		s.facts.add("operation "+name, fmt.Sprint(member(o, "action"), " on ", on))
 		if member(o, "action") == "receive" { // by the server
 			messages, _ := member(s.resolve(channel), "messages").(object)
 			if listed, ok := member(o, "messages").([]any); ok {
