@@ -33,8 +33,10 @@ type AllTimeRanks struct {
 type RankPoint struct {
 	At    time.Time `json:"at"`    // time of the point
 	Score *int64    `json:"score"` // score at this time; null if the user had none, or was hidden
-	Rank  *int64    `json:"rank"`  // rank at this time; null if the user had no score, or was hidden
-	Total int64     `json:"total"`
+	// What decided among equal scores at this time; absent where score is null, and on boards without subscores.
+	Subscore *int64 `json:"subscore,omitempty"`
+	Rank     *int64 `json:"rank"` // rank at this time; null if the user had no score, or was hidden
+	Total    int64  `json:"total"`
 }
 
 // RankClimb is the largest improvement of a rank between two consecutive points or samples; of

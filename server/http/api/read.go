@@ -211,7 +211,7 @@ func (h *topReads) staleTop(c *gin.Context, caller *auth.Claims) (bool, error) {
 func (t *topPages) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *wire.Top {
 	shown := top.Entries[:min(limit, len(top.Entries))]
 	out := &wire.Top{
-		Board: string(top.Board), Entries: protocol.Entries(shown), Total: top.Total,
+		Board: string(top.Board), Entries: entriesJSON(board, shown), Total: top.Total,
 		UpdatedAt: top.UpdatedAt, AsOf: top.AsOf,
 		BoardState: string(top.State), DegradedReason: top.Degraded, Degraded: top.Degraded != "",
 	}
@@ -325,6 +325,9 @@ func respondList(c *gin.Context, l *scoreboard.List, board *scoreboard.Board, me
 	}
 	if !out.Degraded {
 		out.Version, out.Epoch = &l.Version, &l.Epoch
+	}
+	for i := range out.Entries {
+		out.Entries[i].Subscore = subscoreJSON(board, l.Entries[i].Subscore)
 	}
 	metadata.addToList(c.Request.Context(), board, &out)
 	respond(c, http.StatusOK, out)
