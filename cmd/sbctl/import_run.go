@@ -360,7 +360,7 @@ func (r *importRun) verify(ctx context.Context, b *planned, result *imported) er
 	}
 	var digest uint64
 	for _, record := range b.records {
-		digest += scoreboard.ImportDigest(record.User, record.Score)
+		digest += scoreboard.ImportDigest(record.User, record.Pair())
 	}
 	if summary.Users != int64(len(b.records)) || summary.Digest != strconv.FormatUint(digest, 10) {
 		return r.compare(ctx, b, result)

@@ -414,7 +414,6 @@ func knownAbsent(absent *cache[placeKey, struct{}], board scoreboard.BoardID, us
 func (l *Leaderboard) RankOf(
 	ctx context.Context, board *scoreboard.Board, pair scoreboard.Pair,
 ) (rank int64, err error) {
-	score := pair.Score
 	_, err = l.withFallback(ctx, board, func(ctx context.Context) error {
 		// No user has an empty id.
 		ranks, err := l.ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Pair{&pair})

@@ -252,6 +252,9 @@ func (b *Board) Check() error {
 		if b.Period != PeriodNone {
 			return Invalid("period", "a board of teams has no periods")
 		}
+		if b.HasSubscores() {
+			return Invalid("subscore", "a board of teams has no subscores")
+		}
 	}
 	return b.checkBounds()
 }
@@ -305,10 +308,17 @@ func (b *Board) checkBounds() error {
 	if err := CheckAttempts(b.Attempts); err != nil {
 		return err
 	}
+	if !b.HasSubscores() && (b.MinSubscore != 0 || b.MaxSubscore != 0) {
+		return Invalid("min_subscore", "the board has no subscores")
+	}
 	for _, bounds := range []struct {
 		name     string
 		min, max int64
-	}{{"delta", b.MinDelta, b.MaxDelta}, {"score", int64(b.MinScore), int64(b.MaxScore)}} {
+	}{
+		{"delta", b.MinDelta, b.MaxDelta},
+		{"score", int64(b.MinScore), int64(b.MaxScore)},
+		{"subscore", int64(b.MinSubscore), int64(b.MaxSubscore)},
+	} {
 		if !Score(bounds.min).InRange() || !Score(bounds.max).InRange() {
 			return Invalid("max_"+bounds.name, "bounds must be within ±(2^53 − 1)")
 		}
@@ -322,14 +332,14 @@ func (b *Board) checkBounds() error {
 	return nil
 }
 
-// CheckDelta validates a delta submitted to b: 0 is an invalid_request on increment
-// boards, a delta outside the bounds a delta_out_of_range, and any on a board of teams a
-// rule_violated.
-func (b *Board) CheckDelta(delta int64) error {
+// CheckDelta validates a delta submitted to b with a subscore, nil for none: 0 is an
+// invalid_request on increment boards, unless a subscore is added; a delta or a subscore outside
+// the bounds is a delta_out_of_range, and any on a board of teams a rule_violated.
+func (b *Board) CheckDelta(delta int64, subscore *Score) error {
 	if err := b.CheckUsers(); err != nil {
 		return err
 	}
-	if delta == 0 && b.Mode == ModeIncrement {
+	if delta == 0 && b.Mode == ModeIncrement && (!b.HasSubscores() || subscore == nil || *subscore == 0) {
 		return Invalid("delta", "delta must not be 0")
 	}
 	if delta < b.MinDelta || delta > b.MaxDelta {
@@ -338,7 +348,10 @@ func (b *Board) CheckDelta(delta int64) error {
 			Message: fmt.Sprintf("delta is outside the bounds of the board, %d to %d", b.MinDelta, b.MaxDelta),
 		}
 	}
-	return nil
+	if subscore == nil {
+		return b.CheckSubscore(0)
+	}
+	return b.CheckSubscore(*subscore)
 }
 
 // CheckUsers returns a rule_violated for a board of teams, whose scores nobody submits.
@@ -348,43 +361,4 @@ func (b *Board) CheckUsers() error {
 	}
 	return Errorf(wire.CodeRuleViolated, "board %s ranks teams; submit to board %s, from which its scores are computed",
 		b.ID, b.Team.Source)
-}
-
-// Next returns the score after delta; had is whether the user had a score. It
-// returns a score_out_of_range outside the board's bounds.
-func (b *Board) Next(previous Score, had bool, delta int64) (Score, error) {
-	next := b.ScoreAfter(previous, had, delta)
-	if err := b.CheckScore(next); err != nil {
-		return 0, err
-	}
-	return next, nil
-}
-
-// ScoreAfter returns the score after delta, regardless of the bounds.
-func (b *Board) ScoreAfter(previous Score, had bool, delta int64) Score {
-	next := Score(delta)
-	switch b.Mode {
-	case ModeIncrement:
-		next = previous + Score(delta) // both within ±2^53, no overflow
-	case ModeBest:
-		if had && b.Order.Key(next) >= b.Order.Key(previous) {
-			next = previous
-		}
-	case ModeLatest:
-	}
-	return next
-}
-
-// CheckScore returns a score_out_of_range if a score is outside the bounds of b.
-func (b *Board) CheckScore(s Score) error {
-	if s < b.MinScore || s > b.MaxScore || !s.InRange() {
-		return &Error{
-			Code:  wire.CodeScoreOutOfRange,
-			Field: "delta",
-			Message: fmt.Sprintf(
-				"the score would be outside the bounds of the board, %d to %d", b.MinScore, b.MaxScore,
-			),
-		}
-	}
-	return nil
 }

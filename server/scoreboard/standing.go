@@ -132,11 +132,12 @@ func (p *Place) Position(b *Board) Position {
 // old to include. A receipt that changed nothing, or is reversed, says nothing about the
 // score.
 func (p *Place) Including(r *Receipt) *Place {
-	if p.UserVersion >= r.Version || r.Applied == 0 || r.Reversed {
+	if p.UserVersion >= r.Version || !r.Moved() || r.Reversed {
 		return p
 	}
 	newer := *p
-	newer.Score, newer.UpdatedAt, newer.UserVersion = r.NewScore, r.RecordedAt, r.Version
+	newer.Score, newer.Subscore = r.NewScore, r.NewSubscore
+	newer.UpdatedAt, newer.UserVersion = r.RecordedAt, r.Version
 	return &newer
 }
 
@@ -152,10 +153,11 @@ type PastTime struct {
 // RankPoint is a user's score and rank at a moment. Rank is 0 if the user had no score, or was
 // hidden.
 type RankPoint struct {
-	At    time.Time
-	Score Score
-	Rank  int64
-	Total int64 // ranked users of the board
+	At       time.Time
+	Score    Score
+	Subscore Score
+	Rank     int64
+	Total    int64 // ranked users of the board
 }
 
 // AllTimeRanks are statistics of the hourly samples of a user's ranks on a board.
@@ -236,7 +238,7 @@ type Moved struct {
 type Explanation struct {
 	Place        *Place // with up to one neighbour on each side
 	Above, Below *Neighbour
-	Tied, Ahead  int64 // users with the same score, with the user, and those who reached it before
+	Tied, Ahead  int64 // users with the same score and subscore, with the user, and those who reached it before
 	First        Position
 	HiddenAhead  int64
 	Sources      ScoreSources

@@ -34,9 +34,10 @@ type Catalog struct {
 	known  atomic.Pointer[catalog]
 }
 
-// catalog is every board, as of the time of the read.
+// catalog is every board, as of the time of the read or later.
 type catalog struct {
 	asked  time.Time
+	mark   boards.Mark   // of the boards, before they were read
 	ahead  time.Duration // the database's clock minus this machine's
 	boards map[scoreboard.BoardID]*scoreboard.Board
 	named  []*scoreboard.Board                        // boards and families without their instances, by name
@@ -265,12 +266,21 @@ func (c *Catalog) share(ctx context.Context) error {
 
 func (c *Catalog) read(ctx context.Context) error {
 	asked := time.Now()
-	list, at, err := c.boards.All(ctx)
+	mark, at, err := c.boards.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	ahead := at.Sub(asked.Add(time.Since(asked) / 2))
+	if k := c.known.Load(); k != nil && k.mark == mark {
+		c.known.Store(&catalog{asked, mark, ahead, k.boards, k.named, k.spans})
+		return nil
+	}
+	list, err := c.boards.All(ctx)
 	if err != nil {
 		return err
 	}
 	k := &catalog{
-		asked: asked, ahead: at.Sub(asked.Add(time.Since(asked) / 2)),
+		asked: asked, mark: mark, ahead: ahead,
 		boards: make(map[scoreboard.BoardID]*scoreboard.Board, len(list)),
 		spans:  make(map[scoreboard.BoardID][]*scoreboard.Board),
 	}

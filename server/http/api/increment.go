@@ -246,7 +246,7 @@ func (a *admission) authorize(ctx context.Context, cmd *command, caller *auth.Cl
 		if cmd.Objection == nil {
 			errors.As(cmd.CheckPeriodic(board), &cmd.Objection)
 		}
-		switch err := board.CheckDelta(cmd.Delta); {
+		switch err := board.CheckDelta(cmd.Delta, cmd.Subscore); {
 		case err == nil:
 		case wire.CodeOf(err) != wire.CodeDeltaOutOfRange:
 			return err

@@ -235,7 +235,7 @@ func fileSummary(records []scoreboard.ImportRecord) (users int64, sum, digest st
 	total, d := new(big.Int), uint64(0)
 	for _, r := range records {
 		total.Add(total, big.NewInt(int64(r.Score)))
-		d += scoreboard.ImportDigest(r.User, r.Score)
+		d += scoreboard.ImportDigest(r.User, r.Pair())
 	}
 	return int64(len(records)), total.String(), strconv.FormatUint(d, 10)
 }
