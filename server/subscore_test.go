@@ -164,7 +164,7 @@ func subscoresOf(t *testing.T, h *harness, n *node, c, reads *client.Client, nam
 	}
 	next := func(i int) client.Increment {
 		in := client.Increment{
-			User: fmt.Sprint("u", rng.IntN(9)), Board: name, EventID: fmt.Sprint("e", i), Delta: rng.Int64N(4),
+			User: fmt.Sprint("u", rng.IntN(9)), Board: name, EventID: fmt.Sprint(name, "-e", i), Delta: rng.Int64N(4),
 			Subscore: new(rng.Int64N(5) - 2),
 		}
 		if b.mode == "increment" && in.Delta == 0 && *in.Subscore == 0 {
@@ -193,19 +193,19 @@ func subscoresOf(t *testing.T, h *harness, n *node, c, reads *client.Client, nam
 	}
 	// Accepted for later: the receipt is read by the event.
 	if b.mode != "latest" {
-		in := client.Increment{User: "u1", Delta: 2, Subscore: new(int64(-1)), EventID: "later"}
+		in := client.Increment{User: "u1", Delta: 2, Subscore: new(int64(-1)), EventID: name + "-later"}
 		header := bearer(h.token("u1", "", time.Hour))
 		header.Set("Prefer", "respond-async")
-		body := fmt.Sprintf(`{"user_id":"u1","delta":2,"event_id":"later","board":%q,"timestamp":%q,"subscore":-1}`,
-			name, time.Now().UTC().Format(time.RFC3339))
+		body := fmt.Sprintf(`{"user_id":"u1","delta":2,"event_id":"%[1]s-later","board":%[1]q,"timestamp":%[2]q,`+
+			`"subscore":-1}`, name, time.Now().UTC().Format(time.RFC3339))
 		status, _, answer := request(t, http.MethodPost, n.URL+"/v1/scores/increment", body, header)
 		if status != http.StatusAccepted {
 			t.Fatalf("got %d %s, want 202", status, answer)
 		}
-		if last := n.outcome(t, h.token("u1", "", time.Hour), "u1", "later"); last.Status != wire.StatusDone {
+		if last := n.outcome(t, h.token("u1", "", time.Hour), "u1", name+"-later"); last.Status != wire.StatusDone {
 			t.Fatalf("got %+v", last)
 		}
-		event, err := c.ReceiptOf(t.Context(), "u1", "later")
+		event, err := c.ReceiptOf(t.Context(), "u1", name+"-later")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -299,11 +299,11 @@ func subscoresAreRejected(t *testing.T, h *harness, n *node, c *client.Client, n
 	t.Helper()
 	before := b.rows()
 	if _, err := c.Submit(t.Context(), client.Increment{
-		User: "u1", Board: name, EventID: "again", Delta: 1, Subscore: new(int64(1)),
+		User: "u1", Board: name, EventID: name + "-again", Delta: 1, Subscore: new(int64(1)),
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Reverse(t.Context(), "again", client.ReverseRequest{UserID: "u1", Reason: "test"}); err != nil {
+	if _, err := c.Reverse(t.Context(), name+"-again", client.ReverseRequest{UserID: "u1", Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []struct {
@@ -315,8 +315,8 @@ func subscoresAreRejected(t *testing.T, h *harness, n *node, c *client.Client, n
 		code     wire.Code
 		field    string
 	}{
-		{"another subscore", name, "again", 1, new(int64(2)), wire.CodeEventConflict, ""},
-		{"no subscore", name, "again", 1, nil, wire.CodeEventConflict, ""},
+		{"another subscore", name, name + "-again", 1, new(int64(2)), wire.CodeEventConflict, ""},
+		{"no subscore", name, name + "-again", 1, nil, wire.CodeEventConflict, ""},
 		{"a subscore above the bounds", name, "bad", 1, new(int64(6)), wire.CodeDeltaOutOfRange, "subscore"},
 		{"a subscore below the bounds", name, "bad", 1, new(int64(-6)), wire.CodeDeltaOutOfRange, "subscore"},
 		{"a subscore beyond 2^53", name, "bad", 1, new(int64(1 << 53)), wire.CodeDeltaOutOfRange, "subscore"},
@@ -331,7 +331,7 @@ func subscoresAreRejected(t *testing.T, h *harness, n *node, c *client.Client, n
 		}
 	}
 	if r, err := c.Submit(t.Context(), client.Increment{
-		User: "u1", Board: name, EventID: "again", Delta: 1, Subscore: new(int64(1)),
+		User: "u1", Board: name, EventID: name + "-again", Delta: 1, Subscore: new(int64(1)),
 	}); err != nil || !r.Replayed || r.NewSubscore == nil {
 		t.Errorf("a repeat: got %+v, %v", r, err)
 	}
@@ -367,42 +367,36 @@ func subscoresAreRejected(t *testing.T, h *harness, n *node, c *client.Client, n
 // subscoresAreTakenBack reverses an event and erases a user.
 func subscoresAreTakenBack(t *testing.T, h *harness, c, reads *client.Client, name string, b *naiveBoard) {
 	t.Helper()
+	user := "solo-" + name // an erased user writes no more
 	for _, step := range []struct {
 		event           string
 		score, subscore int64
 	}{{"one", 1, 1}, {"two", 3, 4}, {"three", 3, -4}} {
-		if b.mode == "latest" {
-			step.event += "-last"
-		}
 		if _, err := c.Submit(t.Context(), client.Increment{
-			User: "solo", Board: name, EventID: step.event, Delta: step.score, Subscore: &step.subscore,
+			User: user, Board: name, EventID: step.event, Delta: step.score, Subscore: &step.subscore,
 		}); err != nil {
 			t.Fatal(err)
 		}
-		b.submit("solo", step.score, step.subscore, time.Now())
+		b.submit(user, step.score, step.subscore, time.Now())
 	}
 	pair := func() string {
-		p, err := reads.Score(t.Context(), "solo", client.PlaceQuery{Board: name})
+		p, err := reads.Score(t.Context(), user, client.PlaceQuery{Board: name})
 		if err != nil {
 			return err.Error()
 		}
 		return fmt.Sprintf("%d/%s", p.Score, optional(p.Subscore))
 	}
-	all := fmt.Sprintf("%d/%d", b.of["solo"].score, b.of["solo"].subscore)
+	all := fmt.Sprintf("%d/%d", b.of[user].score, b.of[user].subscore)
 	h.await("the pair "+all, func() bool { return pair() == all })
-	last := "three"
-	if b.mode == "latest" {
-		last = "three-last"
-	}
-	if _, err := c.Reverse(t.Context(), last, client.ReverseRequest{UserID: "solo", Reason: "test"}); err != nil {
+	if _, err := c.Reverse(t.Context(), "three", client.ReverseRequest{UserID: user, Reason: "test"}); err != nil {
 		t.Fatal(err)
 	}
-	delete(b.of, "solo")
-	b.submit("solo", 1, 1, time.Now())
-	b.submit("solo", 3, 4, time.Now())
-	left := fmt.Sprintf("%d/%d", b.of["solo"].score, b.of["solo"].subscore)
+	delete(b.of, user)
+	b.submit(user, 1, 1, time.Now())
+	b.submit(user, 3, 4, time.Now())
+	left := fmt.Sprintf("%d/%d", b.of[user].score, b.of[user].subscore)
 	h.await("the pair "+left+" after the reversal", func() bool { return pair() == left })
-	if _, err := c.Erase(t.Context(), "solo", "test"); err != nil {
+	if _, err := c.Erase(t.Context(), user, "test"); err != nil {
 		t.Fatal(err)
 	}
 	h.await("the erasure", func() bool {

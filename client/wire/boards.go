@@ -270,7 +270,7 @@ type FinalStandings struct {
 	ClosedAt      time.Time `json:"closed_at"`
 	Users         int64     `json:"users"` // number of users in the final standings
 	StandingsHash string    `json:"standings_hash,omitempty"`
-	// Format of the hash: 2, or 1 for standings of an earlier version, whose hash only operators see
+	// Format of the hash: 2, 3 on boards with subscores, or 1 for standings of an earlier version, whose hash only operators see
 	// until a user in the standings is erased.
 	StandingsVersion int          `json:"standings_version"`
 	Entries          []FinalEntry `json:"entries"`              // the rows of the page, best first
@@ -288,7 +288,8 @@ type FinalEntry struct {
 	ReachedAt time.Time `json:"reached_at"`
 	// Metadata of the submission that made the score, in exports of boards that keep it.
 	Metadata Object `json:"metadata,omitempty"`
-	// SHA-256 in hex over rank, user_id, score, reached_at in microseconds of Unix time and salt; absent in format 1.
+	// SHA-256 in hex over rank, user_id, score, in format 3 subscore, reached_at in microseconds of Unix time and salt;
+	// absent in format 1.
 	Leaf string `json:"leaf,omitempty"`
 	// Random, in hex; absent if the caller may not see the user's id, after an erasure, and in format 1.
 	Salt string `json:"salt,omitempty"`

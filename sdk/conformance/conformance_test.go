@@ -221,7 +221,7 @@ func increment(r wire.IncrementRequest) client.Increment {
 	return client.Increment{
 		User: r.UserID, Delta: r.Delta, EventID: r.EventID, Board: r.Board, Action: r.Action,
 		ActionToken: r.ActionToken, Attestation: r.Attestation, Attributes: r.Attributes, IfPeriod: r.IfPeriod,
-		Metadata: json.RawMessage(r.Metadata),
+		Metadata: json.RawMessage(r.Metadata), Subscore: r.Subscore,
 	}
 }
 

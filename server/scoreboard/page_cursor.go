@@ -19,7 +19,7 @@ type PageCursor struct {
 
 const (
 	cursorVersion = 1
-	pairCursor    = 2 // with the key of a subscore
+	pairCursor    = 3 // with the key of a subscore; 2 begins the encrypted cursors of the API
 	cursorHeader  = 1 + 8 + 8 + 1
 )
 

@@ -56,7 +56,7 @@ func TestPodium(t *testing.T) {
 	}
 	slices.SortFunc(boards, func(a, b sources.Board) int { return strings.Compare(a.ID, b.ID) })
 	got := fmt.Sprintf("%+v", boards)
-	const none = "Described:0 Metadata:false Unfit:0 "
+	const none = "Subscores:0 Described:0 Metadata:false Unfit:0 "
 	const want = "[{ID:cup-year2026week47 Mode:increment Order:highest Period:none Schedule: Records:1 " + none +
 		"Lost:[the expiry of the board] Unsupported:} " +
 		"{ID:kills Mode:increment Order:highest Period:none Schedule: Records:4 " + none +

@@ -49,6 +49,7 @@ class Entry:
         private: True for a user who is not on any board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
+        subscore: What decides among equal scores; absent on boards without subscores.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
     """
 
@@ -59,6 +60,7 @@ class Entry:
     display_name: str | None = None
     metadata: dict[str, Any] | None = None
     private: bool = False
+    subscore: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -126,6 +128,7 @@ class ListEntry:
         private: True for a user who is not on any board: rank is the one that the score would have.
         rank: Rank on the board, from 1.
         score: Score on the board, in points within ±(2^53 − 1).
+        subscore: What decides among equal scores; absent on boards without subscores.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
     """
 
@@ -137,6 +140,7 @@ class ListEntry:
     display_name: str | None = None
     metadata: dict[str, Any] | None = None
     private: bool = False
+    subscore: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -167,6 +171,8 @@ class Message:
         reconnect_after_ms: In bye: milliseconds to wait before you reconnect.
         removed: In leaderboard.delta: users who left the rows.
         score: In user.rank.updated and user.tier.updated: the user's new score, in points.
+        subscore: In user.rank.updated and user.tier.updated: what decides among equal scores; absent on boards without
+            subscores.
         tier: In user.tier.updated: the tier that the user is in now; absent for none.
         top: In leaderboard.updated: the first rows of the board, best first.
         ts: Time of the state in the message.
@@ -198,6 +204,7 @@ class Message:
     reconnect_after_ms: int | None = None
     removed: list[str] = dataclasses.field(default_factory=list)
     score: int | None = None
+    subscore: int | None = None
     tier: str | None = None
     top: list[Entry] = dataclasses.field(default_factory=list)
     ts: datetime | None = None
@@ -320,6 +327,7 @@ class Place:
             one.
         rank: Rank on the board, from 1.
         score: The user's score on the board, in points within ±(2^53 − 1).
+        subscore: What decides among equal scores; absent on boards without subscores.
         tier: Tier of the board that the user is in; absent where the user is in none, and for a past time.
         total: Number of users on the board.
         updated_at: Time at which the user reached the score.
@@ -348,6 +356,7 @@ class Place:
     next_reset: datetime | None = None
     next_tier: NextTier | None = None
     private: bool = False
+    subscore: int | None = None
     tier: str | None = None
 
 
@@ -381,6 +390,7 @@ class RankNeighbour:
         rank: Rank on the board, from 1.
         reached_at: Time at which the user reached the score; of equal scores, the earlier one ranks first.
         score: Score on the board, in points within ±(2^53 − 1).
+        subscore: What decides among equal scores; absent on boards without subscores.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
     """
 
@@ -393,6 +403,7 @@ class RankNeighbour:
     display_name: str | None = None
     metadata: dict[str, Any] | None = None
     private: bool = False
+    subscore: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -411,8 +422,10 @@ class StatementEntry:
         kind: adjustment, reversal or undo; absent for a client's event.
         metadata: Metadata of the event, if the board keeps it.
         new_score: The user's score after the event, in points.
+        new_subscore: The user's subscore after the event; absent on boards without subscores.
         previous_score: The user's score before the event, in points; null if the user had none.
         recorded_at: Time at which the event was recorded, by the clock of PostgreSQL.
+        subscore: Subscore of the event; absent on boards without subscores.
         user_agent: User agent that sent the event.
         version: Version of the user's score on the board: 1, 2, 3, … with each event.
     """
@@ -429,6 +442,8 @@ class StatementEntry:
     key_id: str | None = None
     kind: str | None = None
     metadata: dict[str, Any] | None = None
+    new_subscore: int | None = None
+    subscore: int | None = None
     user_agent: str | None = None
 
 
@@ -438,13 +453,14 @@ class RankingAnswer:
     events are recorded, the two can differ for some milliseconds.
 
     Attributes:
-        agrees: True if score and rank are those of the explanation.
+        agrees: True if scores and rank are those of the explanation.
         as_of: Everything that was committed before this time is included.
         degraded: True if the response is not from a healthy ranking.
         degraded_reason: Why the response is degraded: rebuilding, ranking_unavailable, not_ranked_yet,
             store_unavailable, replica_behind, stale or archived.
         rank: Rank on the board, from 1.
         score: The user's score on the board, in points within ±(2^53 − 1).
+        subscore: What decides among equal scores; absent on boards without subscores.
     """
 
     agrees: bool
@@ -453,6 +469,7 @@ class RankingAnswer:
     rank: int
     score: int
     degraded_reason: str | None = None
+    subscore: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -478,8 +495,8 @@ class ScoreSources:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class RankTie:
-    """The number of users with the same score, and the first of them. Of equal scores, the one that was reached first
-    ranks first.
+    """The number of users with the same score, and the same subscore on boards that have subscores, and the first of
+    them. Of equal ones, the one that was reached first ranks first.
 
     Attributes:
         ahead: Number of these users who reached it before the user.
@@ -513,7 +530,8 @@ class RankExplanation:
         reached_at: Time at which the user reached the score; of equal scores, the earlier one ranks first.
         score: The user's score on the board, in points within ±(2^53 − 1).
         sources: The score's changes by origin.
-        tie: Users with the same score.
+        subscore: What decides among equal scores; absent on boards without subscores.
+        tie: Users with the same score and subscore.
         total: Number of users on the board.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
     """
@@ -534,6 +552,7 @@ class RankExplanation:
     below: RankNeighbour | None = None
     next_cursor: str | None = None
     ranking: RankingAnswer | None = None
+    subscore: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -581,6 +600,8 @@ class RankPoint:
         at: Time of the point.
         rank: Rank at this time; null if the user had no score, or was hidden.
         score: Score at this time; null if the user had none, or was hidden.
+        subscore: What decided among equal scores at this time; absent where score is null, and on boards without
+            subscores.
         total: Number of users on the board.
     """
 
@@ -588,6 +609,7 @@ class RankPoint:
     rank: int | None
     score: int | None
     total: int
+    subscore: int | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -619,8 +641,9 @@ class RankHistory:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Receipt:
-    """The outcome of an increment on one board. applied is the difference between new_score and previous_score.
-    replayed is true if the event was already counted. rank is null if it could not be read in time.
+    """The outcome of an increment on one board. applied is the difference between new_score and previous_score; the
+    subscore may have changed although it is 0. replayed is true if the event was already counted. rank is null if it
+    could not be read in time.
 
     Attributes:
         applied: Change of the score, in points; 0 if a best score was not beaten.
@@ -628,7 +651,9 @@ class Receipt:
             and the period, such as daily:2026-11-21.
         matched: Receipts of the boards on which the event counts by their rules, by name, if there are any.
         new_score: The user's score after the event, in points.
+        new_subscore: The user's subscore after the event; absent on boards without subscores.
         previous_score: The user's score before the event, in points; null if the user had none.
+        previous_subscore: The subscore before; absent where previous_score is null, and on boards without subscores.
         processed_event_id: Id of the event, as the client sent it.
         rank: Current rank on the board, from 1; null if it could not be read in time.
         recorded_at: Time at which the event was recorded, by the clock of PostgreSQL.
@@ -651,6 +676,8 @@ class Receipt:
     user_id: str
     version: int
     matched: list["Receipt"] = dataclasses.field(default_factory=list)
+    new_subscore: int | None = None
+    previous_subscore: int | None = None
     reversed: bool = False
 
 
@@ -772,6 +799,7 @@ class LeaguePlace:
         seconds_left: Seconds until then; 0 for a period that has ended.
         state: placed, waiting (something was submitted; the cohort follows once the period before has been decided) or
             none (nothing was submitted in this period).
+        subscore: What decides among equal scores; absent on boards without subscores.
         user_id: Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.
         zone: What the rank would lead to if the period ended now: promotion, safe or relegation.
     """
@@ -791,6 +819,7 @@ class LeaguePlace:
     players: int | None = None
     rank: int | None = None
     score: int | None = None
+    subscore: int | None = None
     zone: str | None = None
 
 

@@ -202,6 +202,11 @@ export interface components {
              * @description Score on the board, in points within ±(2^53 − 1).
              */
             score: number;
+            /**
+             * Format: int64
+             * @description What decides among equal scores; absent on boards without subscores.
+             */
+            subscore?: number;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
@@ -266,6 +271,11 @@ export interface components {
             };
             /** @description Signature of the field scheme, in hex. */
             signature?: string;
+            /**
+             * Format: int64
+             * @description What decides among equal scores, on boards that have subscores, within the limits of the board: added on increment boards, kept with the score on best and latest boards; 0 by default. Requires the header scheme, because the field scheme does not cover it.
+             */
+            subscore?: number;
             /**
              * Format: date-time
              * @description Time of the event, RFC 3339; part of the field scheme's text.
@@ -397,6 +407,11 @@ export interface components {
             seconds_left: number;
             /** @description placed, waiting (something was submitted; the cohort follows once the period before has been decided) or none (nothing was submitted in this period). */
             state: string;
+            /**
+             * Format: int64
+             * @description What decides among equal scores; absent on boards without subscores.
+             */
+            subscore?: number;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
             /** @description What the rank would lead to if the period ended now: promotion, safe or relegation. */
@@ -469,6 +484,11 @@ export interface components {
              * @description Score on the board, in points within ±(2^53 − 1).
              */
             score: number;
+            /**
+             * Format: int64
+             * @description What decides among equal scores; absent on boards without subscores.
+             */
+            subscore?: number;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
@@ -530,6 +550,11 @@ export interface components {
              * @description In user.rank.updated and user.tier.updated: the user's new score, in points.
              */
             score?: number;
+            /**
+             * Format: int64
+             * @description In user.rank.updated and user.tier.updated: what decides among equal scores; absent on boards without subscores.
+             */
+            subscore?: number;
             /** @description In user.tier.updated: the tier that the user is in now; absent for none. */
             tier?: string;
             /** @description In leaderboard.updated: the first rows of the board, best first. */
@@ -665,6 +690,11 @@ export interface components {
              * @description The user's score on the board, in points within ±(2^53 − 1).
              */
             score: number;
+            /**
+             * Format: int64
+             * @description What decides among equal scores; absent on boards without subscores.
+             */
+            subscore?: number;
             /** @description Tier of the board that the user is in; absent where the user is in none, and for a past time. */
             tier?: string;
             /**
@@ -770,7 +800,12 @@ export interface components {
             score: number;
             /** @description The score's changes by origin. */
             sources: components["schemas"]["ScoreSources"];
-            /** @description Users with the same score. */
+            /**
+             * Format: int64
+             * @description What decides among equal scores; absent on boards without subscores.
+             */
+            subscore?: number;
+            /** @description Users with the same score and subscore. */
             tie: components["schemas"]["RankTie"];
             /**
              * Format: int64
@@ -840,6 +875,11 @@ export interface components {
              * @description Score on the board, in points within ±(2^53 − 1).
              */
             score: number;
+            /**
+             * Format: int64
+             * @description What decides among equal scores; absent on boards without subscores.
+             */
+            subscore?: number;
             /** @description Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -. */
             user_id: string;
         };
@@ -862,11 +902,16 @@ export interface components {
             score: number | null;
             /**
              * Format: int64
+             * @description What decided among equal scores at this time; absent where score is null, and on boards without subscores.
+             */
+            subscore?: number;
+            /**
+             * Format: int64
              * @description Number of users on the board.
              */
             total: number;
         };
-        /** @description The number of users with the same score, and the first of them. Of equal scores, the one that was reached first ranks first. */
+        /** @description The number of users with the same score, and the same subscore on boards that have subscores, and the first of them. Of equal ones, the one that was reached first ranks first. */
         RankTie: {
             /**
              * Format: int64
@@ -888,7 +933,7 @@ export interface components {
         };
         /** @description The response of GET /v1/users/{user_id}/rank at about the same time. It is not from the same snapshot: while events are recorded, the two can differ for some milliseconds. */
         RankingAnswer: {
-            /** @description True if score and rank are those of the explanation. */
+            /** @description True if scores and rank are those of the explanation. */
             agrees: boolean;
             /**
              * Format: date-time
@@ -909,8 +954,13 @@ export interface components {
              * @description The user's score on the board, in points within ±(2^53 − 1).
              */
             score: number;
+            /**
+             * Format: int64
+             * @description What decides among equal scores; absent on boards without subscores.
+             */
+            subscore?: number;
         };
-        /** @description The outcome of an increment on one board. applied is the difference between new_score and previous_score. replayed is true if the event was already counted. rank is null if it could not be read in time. */
+        /** @description The outcome of an increment on one board. applied is the difference between new_score and previous_score; the subscore may have changed although it is 0. replayed is true if the event was already counted. rank is null if it could not be read in time. */
         Receipt: {
             /**
              * Format: int64
@@ -928,9 +978,19 @@ export interface components {
             new_score: number;
             /**
              * Format: int64
+             * @description The user's subscore after the event; absent on boards without subscores.
+             */
+            new_subscore?: number;
+            /**
+             * Format: int64
              * @description The user's score before the event, in points; null if the user had none.
              */
             previous_score: number | null;
+            /**
+             * Format: int64
+             * @description The subscore before; absent where previous_score is null, and on boards without subscores.
+             */
+            previous_subscore?: number;
             /** @description Id of the event, as the client sent it. */
             processed_event_id: string;
             /**
@@ -1098,6 +1158,11 @@ export interface components {
             new_score: number;
             /**
              * Format: int64
+             * @description The user's subscore after the event; absent on boards without subscores.
+             */
+            new_subscore?: number;
+            /**
+             * Format: int64
              * @description The user's score before the event, in points; null if the user had none.
              */
             previous_score: number | null;
@@ -1106,6 +1171,11 @@ export interface components {
              * @description Time at which the event was recorded, by the clock of PostgreSQL.
              */
             recorded_at: string;
+            /**
+             * Format: int64
+             * @description Subscore of the event; absent on boards without subscores.
+             */
+            subscore?: number;
             /** @description User agent that sent the event. */
             user_agent?: string;
             /**

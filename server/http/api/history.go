@@ -142,7 +142,7 @@ func (s *histories) rankHistory(
 	if err != nil {
 		return nil, err
 	}
-	h := historyJSON(board.ID, user, points)
+	h := historyJSON(board, user, points)
 	if moment.Now {
 		return h, nil
 	}
@@ -188,10 +188,10 @@ func (d *pageData) pageHistory(c *gin.Context, caller *auth.Claims) error {
 
 // historyJSON also summarises the points, of which one has a rank.
 func historyJSON(
-	board scoreboard.BoardID, user scoreboard.UserID, points []scoreboard.RankPoint,
+	board *scoreboard.Board, user scoreboard.UserID, points []scoreboard.RankPoint,
 ) *wire.RankHistory {
 	h := &wire.RankHistory{
-		Board: string(board), UserID: string(user), Points: make([]wire.RankPoint, len(points)),
+		Board: string(board.ID), UserID: string(user), Points: make([]wire.RankPoint, len(points)),
 	}
 	var lastDay time.Time
 	for i := range points {
@@ -201,6 +201,7 @@ func historyJSON(
 			continue
 		}
 		h.Points[i].Score, h.Points[i].Rank = (*int64)(&p.Score), &p.Rank
+		h.Points[i].Subscore = subscoreJSON(board, p.Subscore)
 		if h.BestRank == 0 || p.Rank < h.BestRank {
 			h.BestRank, h.BestRankAt = p.Rank, p.At
 		}

@@ -29,11 +29,7 @@ func subscoreJSON(b *scoreboard.Board, subscore scoreboard.Score) *int64 {
 
 // entriesJSON converts rows of a board to their wire format.
 func entriesJSON(b *scoreboard.Board, rows []scoreboard.Entry) []wire.Entry {
-	out := protocol.Entries(rows)
-	for i := range out {
-		out[i].Subscore = subscoreJSON(b, rows[i].Subscore)
-	}
-	return out
+	return protocol.EntriesOf(b.HasSubscores(), rows)
 }
 
 // parseSubscores sets which subscores a new board has, and their bounds.

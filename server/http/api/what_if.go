@@ -86,7 +86,7 @@ func (h *whatIfs) whatIf(c *gin.Context, caller *auth.Claims) error {
 		if err != nil {
 			return wire.JobLine{}, err
 		}
-		out := whatIfJSON(result)
+		out := whatIfJSON(result, board)
 		if void != nil {
 			v := voidJSON(void)
 			out.Void = &v
@@ -205,7 +205,7 @@ func parseAnomalies(r *wire.WhatIfAnomaly) (a scoreboard.Anomalies, err error) {
 	return a, err
 }
 
-func whatIfJSON(r *scoreboard.WhatIfResult) *wire.WhatIf {
+func whatIfJSON(r *scoreboard.WhatIfResult, board *scoreboard.Board) *wire.WhatIf {
 	out := &wire.WhatIf{
 		Board: string(r.Board), Since: r.Since, AsOf: r.AsOf, Users: r.Users,
 		Evaluated: r.Evaluated, Rejected: r.Rejected,
@@ -216,11 +216,11 @@ func whatIfJSON(r *scoreboard.WhatIfResult) *wire.WhatIf {
 		change := &r.Changes[i]
 		row := wire.WhatIfChange{
 			UserID: string(change.User), Rank: change.Rank, NewRank: change.NewRank, Score: int64(change.Score),
-			Rejected: change.Rejected,
+			Rejected: change.Rejected, Subscore: subscoreJSON(board, change.Subscore),
 		}
 		if change.NewRank > 0 {
 			score := int64(change.NewScore)
-			row.NewScore = &score
+			row.NewScore, row.NewSubscore = &score, subscoreJSON(board, change.NewSubscore)
 		}
 		for _, e := range change.Deciding {
 			row.Events = append(row.Events, wire.WhatIfEvent{

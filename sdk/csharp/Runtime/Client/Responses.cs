@@ -149,6 +149,9 @@ namespace Scoreboard.Client
         /// <summary>Score on the board, in points within ±(2^53 − 1).</summary>
         public long Score { get; internal set; }
 
+        /// <summary>What decides among equal scores; absent on boards without subscores.</summary>
+        public long? Subscore { get; internal set; }
+
         /// <summary>Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.</summary>
         public string UserId { get; internal set; } = "";
 
@@ -172,6 +175,7 @@ namespace Scoreboard.Client
             else if (r.Is("private")) Private = r.Bool();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("score")) Score = r.Long();
+            else if (r.Is("subscore")) Subscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("user_id")) UserId = r.Text();
             else return false;
             return true;
@@ -447,6 +451,9 @@ namespace Scoreboard.Client
         /// decided) or none (nothing was submitted in this period).</summary>
         public string State { get; internal set; } = "";
 
+        /// <summary>What decides among equal scores; absent on boards without subscores.</summary>
+        public long? Subscore { get; internal set; }
+
         /// <summary>Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.</summary>
         public string UserId { get; internal set; } = "";
 
@@ -481,6 +488,7 @@ namespace Scoreboard.Client
             else if (r.Is("score")) Score = r.Long();
             else if (r.Is("seconds_left")) SecondsLeft = r.Long();
             else if (r.Is("state")) State = r.Text();
+            else if (r.Is("subscore")) Subscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("user_id")) UserId = r.Text();
             else if (r.Is("zone")) Zone = r.Text();
             else return false;
@@ -639,6 +647,9 @@ namespace Scoreboard.Client
         /// <summary>The user's score on the board, in points within ±(2^53 − 1).</summary>
         public long Score { get; internal set; }
 
+        /// <summary>What decides among equal scores; absent on boards without subscores.</summary>
+        public long? Subscore { get; internal set; }
+
         /// <summary>Tier of the board that the user is in; absent where the user is in none, and for a past
         /// time.</summary>
         public string Tier { get; internal set; } = "";
@@ -687,6 +698,7 @@ namespace Scoreboard.Client
             else if (r.Is("private")) Private = r.Bool();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("score")) Score = r.Long();
+            else if (r.Is("subscore")) Subscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("tier")) Tier = r.Text();
             else if (r.Is("total")) Total = r.Long();
             else if (r.Is("updated_at")) UpdatedAt = r.Time();
@@ -856,7 +868,10 @@ namespace Scoreboard.Client
         /// <summary>The score's changes by origin.</summary>
         public ScoreSources Sources { get; internal set; }
 
-        /// <summary>Users with the same score.</summary>
+        /// <summary>What decides among equal scores; absent on boards without subscores.</summary>
+        public long? Subscore { get; internal set; }
+
+        /// <summary>Users with the same score and subscore.</summary>
         public RankTie Tie { get; internal set; }
 
         /// <summary>Number of users on the board.</summary>
@@ -892,6 +907,7 @@ namespace Scoreboard.Client
             else if (r.Is("reached_at")) ReachedAt = r.Time();
             else if (r.Is("score")) Score = r.Long();
             else if (r.Is("sources")) Sources = r.Null() ? null : ScoreSources.Read(r);
+            else if (r.Is("subscore")) Subscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("tie")) Tie = r.Null() ? null : RankTie.Read(r);
             else if (r.Is("total")) Total = r.Long();
             else if (r.Is("user_id")) UserId = r.Text();
@@ -985,6 +1001,9 @@ namespace Scoreboard.Client
         /// <summary>Score on the board, in points within ±(2^53 − 1).</summary>
         public long Score { get; internal set; }
 
+        /// <summary>What decides among equal scores; absent on boards without subscores.</summary>
+        public long? Subscore { get; internal set; }
+
         /// <summary>Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.</summary>
         public string UserId { get; internal set; } = "";
 
@@ -1010,6 +1029,7 @@ namespace Scoreboard.Client
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("reached_at")) ReachedAt = r.Time();
             else if (r.Is("score")) Score = r.Long();
+            else if (r.Is("subscore")) Subscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("user_id")) UserId = r.Text();
             else return false;
             return true;
@@ -1027,6 +1047,10 @@ namespace Scoreboard.Client
 
         /// <summary>Score at this time; null if the user had none, or was hidden.</summary>
         public long? Score { get; internal set; }
+
+        /// <summary>What decided among equal scores at this time; absent where score is null, and on boards without
+        /// subscores.</summary>
+        public long? Subscore { get; internal set; }
 
         /// <summary>Number of users on the board.</summary>
         public long Total { get; internal set; }
@@ -1048,14 +1072,15 @@ namespace Scoreboard.Client
             if (r.Is("at")) At = r.Time();
             else if (r.Is("rank")) Rank = r.Null() ? (long?)null : r.Long();
             else if (r.Is("score")) Score = r.Null() ? (long?)null : r.Long();
+            else if (r.Is("subscore")) Subscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("total")) Total = r.Long();
             else return false;
             return true;
         }
     }
 
-    /// <summary>The number of users with the same score, and the first of them. Of equal scores, the one that was
-    /// reached first ranks first.</summary>
+    /// <summary>The number of users with the same score, and the same subscore on boards that have subscores, and the
+    /// first of them. Of equal ones, the one that was reached first ranks first.</summary>
     public sealed partial class RankTie
     {
         /// <summary>Number of these users who reached it before the user.</summary>
@@ -1097,7 +1122,7 @@ namespace Scoreboard.Client
     /// while events are recorded, the two can differ for some milliseconds.</summary>
     public sealed partial class RankingAnswer
     {
-        /// <summary>True if score and rank are those of the explanation.</summary>
+        /// <summary>True if scores and rank are those of the explanation.</summary>
         public bool Agrees { get; internal set; }
 
         /// <summary>Everything that was committed before this time is included.</summary>
@@ -1115,6 +1140,9 @@ namespace Scoreboard.Client
 
         /// <summary>The user's score on the board, in points within ±(2^53 − 1).</summary>
         public long Score { get; internal set; }
+
+        /// <summary>What decides among equal scores; absent on boards without subscores.</summary>
+        public long? Subscore { get; internal set; }
 
         internal static RankingAnswer Read(JsonReader r)
         {
@@ -1136,14 +1164,15 @@ namespace Scoreboard.Client
             else if (r.Is("degraded_reason")) DegradedReason = r.Text();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("score")) Score = r.Long();
+            else if (r.Is("subscore")) Subscore = r.Null() ? (long?)null : r.Long();
             else return false;
             return true;
         }
     }
 
     /// <summary>The outcome of an increment on one board. applied is the difference between new_score and
-    /// previous_score. replayed is true if the event was already counted. rank is null if it could not be read in
-    /// time.</summary>
+    /// previous_score; the subscore may have changed although it is 0. replayed is true if the event was already
+    /// counted. rank is null if it could not be read in time.</summary>
     public sealed partial class Receipt
     {
         /// <summary>Change of the score, in points; 0 if a best score was not beaten.</summary>
@@ -1160,8 +1189,15 @@ namespace Scoreboard.Client
         /// <summary>The user's score after the event, in points.</summary>
         public long NewScore { get; internal set; }
 
+        /// <summary>The user's subscore after the event; absent on boards without subscores.</summary>
+        public long? NewSubscore { get; internal set; }
+
         /// <summary>The user's score before the event, in points; null if the user had none.</summary>
         public long? PreviousScore { get; internal set; }
+
+        /// <summary>The subscore before; absent where previous_score is null, and on boards without
+        /// subscores.</summary>
+        public long? PreviousSubscore { get; internal set; }
 
         /// <summary>Id of the event, as the client sent it.</summary>
         public string ProcessedEventId { get; internal set; } = "";
@@ -1205,7 +1241,9 @@ namespace Scoreboard.Client
             else if (r.Is("board")) Board = r.Text();
             else if (r.Is("matched")) Matched = r.List(Receipt.Read);
             else if (r.Is("new_score")) NewScore = r.Long();
+            else if (r.Is("new_subscore")) NewSubscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("previous_score")) PreviousScore = r.Null() ? (long?)null : r.Long();
+            else if (r.Is("previous_subscore")) PreviousSubscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("processed_event_id")) ProcessedEventId = r.Text();
             else if (r.Is("rank")) Rank = r.Null() ? (long?)null : r.Long();
             else if (r.Is("recorded_at")) RecordedAt = r.Time();
@@ -1437,11 +1475,17 @@ namespace Scoreboard.Client
         /// <summary>The user's score after the event, in points.</summary>
         public long NewScore { get; internal set; }
 
+        /// <summary>The user's subscore after the event; absent on boards without subscores.</summary>
+        public long? NewSubscore { get; internal set; }
+
         /// <summary>The user's score before the event, in points; null if the user had none.</summary>
         public long? PreviousScore { get; internal set; }
 
         /// <summary>Time at which the event was recorded, by the clock of PostgreSQL.</summary>
         public DateTimeOffset RecordedAt { get; internal set; }
+
+        /// <summary>Subscore of the event; absent on boards without subscores.</summary>
+        public long? Subscore { get; internal set; }
 
         /// <summary>User agent that sent the event.</summary>
         public string UserAgent { get; internal set; } = "";
@@ -1472,8 +1516,10 @@ namespace Scoreboard.Client
             else if (r.Is("kind")) Kind = r.Text();
             else if (r.Is("metadata")) Metadata = r.Json();
             else if (r.Is("new_score")) NewScore = r.Long();
+            else if (r.Is("new_subscore")) NewSubscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("previous_score")) PreviousScore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("recorded_at")) RecordedAt = r.Time();
+            else if (r.Is("subscore")) Subscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("user_agent")) UserAgent = r.Text();
             else if (r.Is("version")) Version = r.Long();
             else return false;
@@ -1732,6 +1778,9 @@ namespace Scoreboard.Client
         /// <summary>Score on the board, in points within ±(2^53 − 1).</summary>
         public long Score { get; internal set; }
 
+        /// <summary>What decides among equal scores; absent on boards without subscores.</summary>
+        public long? Subscore { get; internal set; }
+
         /// <summary>Id of the user: 1 to 64 of the characters A-Z a-z 0-9 . _ : @ and -.</summary>
         public string UserId { get; internal set; } = "";
 
@@ -1756,6 +1805,7 @@ namespace Scoreboard.Client
             else if (r.Is("private")) Private = r.Bool();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("score")) Score = r.Long();
+            else if (r.Is("subscore")) Subscore = r.Null() ? (long?)null : r.Long();
             else if (r.Is("user_id")) UserId = r.Text();
             else return false;
             return true;
