@@ -281,6 +281,46 @@ func TestClosedBoardRejectsAllButRepeats(t *testing.T) {
 	}
 }
 
+// A catalog reads the boards again exactly if any has changed; whoever changed it.
+func TestCatalogReadsWhatHasChanged(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	for _, name := range []scoreboard.BoardID{"a", "b", "c"} {
+		create(t, s, boardOf(name))
+	}
+	c := store.NewCatalog(s.Boards, slog.New(slog.DiscardHandler))
+	known := func() *scoreboard.Board {
+		if err := c.Refresh(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return c.Known("global")
+	}
+	last := known()
+	if known() != last {
+		t.Error("the boards were read again, and none has changed")
+	}
+	for _, change := range []string{
+		`update boards set max_delta = 7 where board_id = 'a'`,
+		`update boards set max_delta = 8 where board_id in ('a', 'b')`,
+		`update boards set board_id = 'e', family_id = 'e' where board_id = 'c'`,
+		`delete from boards where board_id = 'b'`,
+		`insert into boards (board_id, family_id, mode) values ('d', 'd', 'best')`,
+		`do $$ begin update boards set max_delta = 9 where board_id = 'd'; exception when others then raise; end $$`,
+	} {
+		conn.Do(t, change)
+		read := known()
+		if read == last {
+			t.Errorf("the boards were not read after: %s", change)
+		}
+		if last = known(); last != read {
+			t.Errorf("the boards were read twice after: %s", change)
+		}
+	}
+	if b := c.Known("d"); b == nil || b.MaxDelta != 9 || c.Known("b") != nil {
+		t.Errorf("the catalog has %+v", b)
+	}
+}
+
 func TestCatalogFindsANewBoard(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)

@@ -34,10 +34,11 @@ type Catalog struct {
 	known  atomic.Pointer[catalog]
 }
 
-// catalog is every board, as of the time of the read.
+// catalog is every board, as of the time of the read or later.
 type catalog struct {
 	asked  time.Time
-	read   time.Time // when the database's clock showed at
+	mark   boards.Mark // of the boards, before they were read
+	read   time.Time   // when the database's clock showed at
 	at     time.Time
 	boards map[scoreboard.BoardID]*scoreboard.Board
 	named  []*scoreboard.Board                        // boards and families without their instances, by name
@@ -266,12 +267,21 @@ func (c *Catalog) share(ctx context.Context) error {
 
 func (c *Catalog) read(ctx context.Context) error {
 	asked := time.Now()
-	list, at, err := c.boards.All(ctx)
+	mark, at, err := c.boards.Mark(ctx)
+	if err != nil {
+		return err
+	}
+	read := asked.Add(time.Since(asked) / 2)
+	if k := c.known.Load(); k != nil && k.mark == mark {
+		c.known.Store(&catalog{asked, mark, read, at, k.boards, k.named, k.spans})
+		return nil
+	}
+	list, err := c.boards.All(ctx)
 	if err != nil {
 		return err
 	}
 	k := &catalog{
-		asked: asked, read: asked.Add(time.Since(asked) / 2), at: at,
+		asked: asked, mark: mark, read: read, at: at,
 		boards: make(map[scoreboard.BoardID]*scoreboard.Board, len(list)),
 		spans:  make(map[scoreboard.BoardID][]*scoreboard.Board),
 	}

@@ -32,6 +32,10 @@ func Idle(ctx context.Context, o Options) error {
 	}
 	r.onStop(own.Stop)
 	r.Options.Backends = own
+	time.Sleep(r.settle)
+	r.watch(r.idle, "without scoreboardd", []watched{
+		{"PostgreSQL", own.Postgres.PID()}, {"Kafka", own.Kafka.PID()}, {"Redis", own.Redis.PID()},
+	})
 	if err := r.start(ctx, nil); err != nil {
 		return err
 	}
@@ -60,45 +64,61 @@ func Idle(ctx context.Context, o Options) error {
 			return err
 		}
 	}
-	started, cpu, switches := time.Now(), r.cpus(), r.wakeUps()
-	time.Sleep(r.idle)
-	took := time.Since(started)
-	r.printf("| process | CPU, %% of a core | wake-ups/s |\n|---|---|---|\n")
-	total := time.Duration(0)
-	for i, after := range r.cpus() {
-		used := after - cpu[i]
-		total += used
-		woken := r.wakeUps()[i] - switches[i]
-		r.printf("| %s | %.2f | %.0f |\n", []string{"scoreboardd", "PostgreSQL", "Kafka", "Redis"}[i],
-			100*used.Seconds()/took.Seconds(), float64(woken)/took.Seconds())
-	}
-	r.printf("| sum | %.2f | |\n\n", 100*total.Seconds()/took.Seconds())
+	took := r.watch(r.idle, "with scoreboardd", []watched{
+		{"scoreboardd", r.daemon.Process.Pid}, {"PostgreSQL", r.Postgres.PID()}, {"Kafka", r.Kafka.PID()},
+		{"Redis", r.Redis.PID()},
+	})
 	if err := r.printStatements(ctx, db, took); err != nil {
 		return err
 	}
 	return r.printCommands(ctx, rdb, took)
 }
 
-// wakeUps counts how often the threads of each process have waited for something.
-func (r idleBench) wakeUps() (counts [4]int64) {
-	for i, pid := range []int{r.daemon.Process.Pid, r.Postgres.PID(), r.Kafka.PID(), r.Redis.PID()} {
-		// The pattern is well-formed.
-		children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
-		for _, id := range append(strings.Fields(string(children)), strconv.Itoa(pid)) {
-			threads, _ := filepath.Glob("/proc/" + id + "/task/[0-9]*/status")
-			for _, path := range threads {
-				text, err := os.ReadFile(path) //nolint:gosec // of a process that this one has started
-				if err != nil {
-					continue // the thread has ended
-				}
-				_, rest, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:")
-				first, _, _ := strings.Cut(rest, "\n")
-				n, _ := strconv.ParseInt(strings.TrimSpace(first), 10, 64)
-				counts[i] += n
+// watched is a process, with its children.
+type watched struct {
+	name string
+	pid  int
+}
+
+// watch prints what processes do in a time, and returns how long that took.
+func (r idleBench) watch(last time.Duration, when string, all []watched) time.Duration {
+	cpu, switches := make([]time.Duration, len(all)), make([]int64, len(all))
+	started := time.Now()
+	for i, p := range all {
+		cpu[i], switches[i] = cpuOf(p.pid), wakeUps(p.pid)
+	}
+	time.Sleep(last)
+	took := time.Since(started)
+	sum := time.Duration(0)
+	r.printf("\n| %s | CPU, %% of a core | wake-ups/s |\n|---|---|---|\n", when)
+	for i, p := range all {
+		used := cpuOf(p.pid) - cpu[i]
+		sum += used
+		r.printf("| %s | %.2f | %.0f |\n", p.name,
+			100*used.Seconds()/took.Seconds(), float64(wakeUps(p.pid)-switches[i])/took.Seconds())
+	}
+	r.printf("| sum | %.2f | |\n", 100*sum.Seconds()/took.Seconds())
+	return took
+}
+
+// wakeUps counts how often the threads of a process and its children have waited for something.
+func wakeUps(pid int) (count int64) {
+	// The pattern is well-formed.
+	children, _ := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
+	for _, id := range append(strings.Fields(string(children)), strconv.Itoa(pid)) {
+		threads, _ := filepath.Glob("/proc/" + id + "/task/[0-9]*/status")
+		for _, path := range threads {
+			text, err := os.ReadFile(path) //nolint:gosec // of a process that this one has started
+			if err != nil {
+				continue // the thread has ended
 			}
+			_, rest, _ := strings.Cut(string(text), "\nvoluntary_ctxt_switches:")
+			first, _, _ := strings.Cut(rest, "\n")
+			n, _ := strconv.ParseInt(strings.TrimSpace(first), 10, 64)
+			count += n
 		}
 	}
-	return counts
+	return count
 }
 
 // rare is the rate, per second, below which a statement or a command is not listed.
@@ -110,7 +130,7 @@ from pg_stat_statements group by 1 having sum(calls) >= $1 order by 2 desc, 1`, 
 	if err != nil {
 		return err
 	}
-	r.printf("| statement | calls/s | ms/s |\n|---|---|---|\n")
+	r.printf("\n| statement | calls/s | ms/s |\n|---|---|---|\n")
 	var query string
 	var calls, spent float64
 	all := 0.0

@@ -149,7 +149,7 @@ func (r *rig) fillScores(ctx context.Context, board string, n int) error {
 	if err != nil {
 		return err
 	}
-	if err := r.exec(ctx, `vacuum analyze scores`); err != nil {
+	if err := r.exec(ctx, `vacuum analyze scores, users`); err != nil {
 		return err
 	}
 	c, err := client.New(r.api, client.Options{Token: r.token})

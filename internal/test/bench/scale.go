@@ -25,8 +25,8 @@ type point struct {
 	cost float64 // µs of CPU for each increment, of daemons and backends
 }
 
-// Scale measures what an increment costs as an installation grows: by rows of the ledger, by users
-// of a board, by boards, and by nodes with the role api. It draws the curves into a file if it is
+// Scale measures what an increment costs as an installation grows: by nodes with the role api, by users
+// of a board, by rows of the ledger, and by boards. It draws the curves into a file if it is
 // given one.
 func Scale(ctx context.Context, o Options) error {
 	on, err := newRig(ctx, o)
@@ -41,7 +41,7 @@ func Scale(ctx context.Context, o Options) error {
 	r.println("| by | size | increments/s | daemons | PostgreSQL | Kafka | Redis | sum, CPU µs each |")
 	r.println("|---|---|---|---|---|---|---|---|")
 	curves := make([]curve, 0, 4)
-	for _, part := range []func(context.Context) (curve, error){r.byNodes, r.byUsers, r.byBoards, r.byRows} {
+	for _, part := range []func(context.Context) (curve, error){r.byNodes, r.byUsers, r.byRows, r.byBoards} {
 		c, err := part(ctx)
 		if err != nil {
 			return err
@@ -162,7 +162,11 @@ func (r scaleBench) byUsers(ctx context.Context) (curve, error) {
 	return c, nil
 }
 
-// byBoards posts to many boards, uniformly.
+// boardUsers post to the boards of byBoards, each to one.
+const boardUsers = 20_000
+
+// byBoards posts to many boards, uniformly. Each user has one, so that there are as many standings
+// on all of them together, whatever their number is.
 func (r scaleBench) byBoards(ctx context.Context) (curve, error) {
 	c := curve{what: "boards"}
 	have := 0
@@ -176,7 +180,8 @@ func (r scaleBench) byBoards(ctx context.Context) (curve, error) {
 			return c, err
 		}
 		if err := r.measure(ctx, &c, n, []*rig{r.rig}, func() (string, string) {
-			return "user-" + strconv.Itoa(rand.IntN(users)), "many-" + strconv.Itoa(rand.IntN(n))
+			user := rand.IntN(boardUsers)
+			return "user-" + strconv.Itoa(user), "many-" + strconv.Itoa(user%n)
 		}); err != nil {
 			return c, err
 		}

@@ -54,6 +54,9 @@ type Announcer struct {
 
 	mu     sync.Mutex
 	states map[scoreboard.BoardID]*state
+	// waiting are the boards that may have to be announced: all but those that have been, unless
+	// something has happened to them since.
+	waiting map[scoreboard.BoardID]bool
 }
 
 const (
@@ -67,7 +70,8 @@ func New(o Options, r Ranking, b Boards, p Publisher, log *slog.Logger) *Announc
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "scoreboard_announce_" + name, Help: help})
 	}
 	return &Announcer{
-		o: o, ranking: r, boards: b, publisher: p, log: log, states: make(map[scoreboard.BoardID]*state),
+		o: o, ranking: r, boards: b, publisher: p, log: log,
+		states: make(map[scoreboard.BoardID]*state), waiting: make(map[scoreboard.BoardID]bool),
 		announced: counter("notices_total", "Notices published to the topic."),
 		failures:  counter("failures_total", "Failed attempts to publish notices."),
 	}
@@ -111,6 +115,7 @@ func (a *Announcer) lead(parent context.Context) {
 		follower.Wait()
 		a.mu.Lock()
 		clear(a.states) // out of date once another announcer leads
+		clear(a.waiting)
 		a.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -154,8 +159,9 @@ func (a *Announcer) merge(n scoreboard.Notice) {
 	a.state(n.Board).merge(&n)
 }
 
-// state returns the state of a board. The lock is held.
+// state returns the state of a board, to which something has happened. The lock is held.
 func (a *Announcer) state(board scoreboard.BoardID) *state {
+	a.waiting[board] = true
 	s := a.states[board]
 	if s == nil {
 		s = &state{moved: make(map[scoreboard.UserID]move)}
@@ -193,9 +199,12 @@ func (a *Announcer) flush(ctx context.Context) error {
 	now := time.Now()
 	var notices []scoreboard.Notice
 	a.mu.Lock()
-	for _, id := range slices.Sorted(maps.Keys(a.states)) {
-		if s := a.states[id]; s.due(now, a.o.Interval, a.o.RefreshInterval) {
+	for _, id := range slices.Sorted(maps.Keys(a.waiting)) {
+		switch s := a.states[id]; {
+		case s != nil && s.due(now, a.o.Interval, a.o.RefreshInterval):
 			notices = append(notices, s.notice(id))
+		case s == nil || !s.changed():
+			delete(a.waiting, id)
 		}
 	}
 	a.mu.Unlock()

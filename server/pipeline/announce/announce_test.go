@@ -205,6 +205,25 @@ func TestOutagesLoseNoNotice(t *testing.T) {
 	until(t, "announced by the second", func() bool { return second.last().Top.Total == 2 })
 }
 
+// Consumers that join later, and the compaction of the topic, need a recent notice of a board that nothing happens to.
+func TestIdleBoardIsAnnouncedAgain(t *testing.T) {
+	t.Parallel()
+	r := open(t)
+	r.score(t, "alice", 7)
+	p := &topic{}
+	a := announce.New(announce.Options{
+		Owner: "one", Interval: 20 * time.Millisecond, LeaseDuration: 900 * time.Millisecond,
+		SweepInterval: 100 * time.Millisecond, RefreshInterval: 400 * time.Millisecond,
+	}, r, boards{global}, p, slog.New(slog.DiscardHandler))
+	backends.Run(t, a.Run)
+	until(t, "the board announced three times", func() bool { return p.count() >= 3 })
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if gap := p.at[2].Sub(p.at[1]); gap < 350*time.Millisecond {
+		t.Errorf("announced again after %v, want at least 400 ms", gap)
+	}
+}
+
 // The store and Redis were replaced by older ones: reads stay at a lower epoch.
 func TestLowerEpochThatStaysIsAnnounced(t *testing.T) {
 	t.Parallel()

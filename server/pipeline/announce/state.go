@@ -68,7 +68,7 @@ func (s *state) due(now time.Time, interval, refresh time.Duration) bool {
 	if s.top == nil {
 		return false
 	}
-	switch newer := s.top.Epoch != s.epoch || s.top.Version != s.version; {
+	switch newer := s.newer(); {
 	case now.Sub(s.announced) >= refresh, len(s.moved) >= maxMoved:
 		return true
 	case newer && !slices.Equal(membersOf(s.top), s.members):
@@ -78,6 +78,12 @@ func (s *state) due(now time.Time, interval, refresh time.Duration) bool {
 	}
 	return false
 }
+
+// newer reports whether the board has another version than the last notice.
+func (s *state) newer() bool { return s.top.Epoch != s.epoch || s.top.Version != s.version }
+
+// changed reports whether the board is announced sooner or later, if nothing else happens to it.
+func (s *state) changed() bool { return s.top != nil && (s.newer() || len(s.moved) > 0) }
 
 // notice returns the next notice.
 func (s *state) notice(board scoreboard.BoardID) scoreboard.Notice {

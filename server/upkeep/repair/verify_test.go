@@ -61,7 +61,7 @@ func openOn(t *testing.T, url string) *rig {
 	r := &rig{rdb: backends.RedisClient(t, backends.Redis(t))}
 	r.ranking = ranking.New(r.rdb)
 	r.reopen(t, url)
-	boards, _, err := r.Boards.All(ctx)
+	boards, err := r.Boards.All(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}

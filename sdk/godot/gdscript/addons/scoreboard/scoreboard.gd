@@ -5,6 +5,8 @@ extends Node
 ## A call returns the server's response as a Dictionary with the API's fields, or an error: a Dictionary
 ## with error_code, message, status, temporary, event_id and retry_after (seconds). See is_error.
 
+## Recorded in the server's audit trail. A page cannot send it.
+const USER_AGENT := "scoreboard-godot/1.0.0"
 const TRIES := 5
 const TRY_SECONDS := 10.0
 const MAX_RETRY_AFTER := 30.0
@@ -59,8 +61,8 @@ static func new_event_id() -> String:
 
 
 ## Counts an increment and returns its receipt. increment has user_id and delta and, where needed,
-## event_id, board, action, action_token, attestation, attributes, if_period and metadata. Each try has
-## the same event id, so it counts once. If it fails, submit it again with the event_id of the error.
+## event_id, board, action, action_token, attestation, attributes, if_period, metadata and subscore. Each try
+## has the same event id, so it counts once. If it fails, submit it again with the event_id of the error.
 func submit(increment: Dictionary) -> Dictionary:
 	var sent := increment.duplicate()
 	if not sent.get("event_id"):
@@ -80,8 +82,8 @@ func start_action(action: Dictionary) -> Dictionary:
 	return await request(HTTPClient.METHOD_POST, "/v1/actions", action)
 
 
-## Reads the top of a board: {"entries": [{"rank", "user_id", "score"}, ...], ...}. With cursor, the
-## next_cursor of a page, it reads the next.
+## Reads the top of a board: {"entries": [{"rank", "user_id", "score"}, ...], ...}, with "subscore" on a
+## board that has them. With cursor, the next_cursor of a page, it reads the next.
 func top(board := "global", limit := 10, cursor := "") -> Dictionary:
 	var query := {"board": board, "limit": limit, "cursor": cursor}
 	return await request(HTTPClient.METHOD_GET, "/v1/leaderboard/top" + query_of(query), null)
@@ -252,6 +254,8 @@ func _try(method: HTTPClient.Method, path: String, body: Variant) -> Dictionary:
 
 func _headers(method: HTTPClient.Method, path: String, text: String) -> PackedStringArray:
 	var headers := PackedStringArray(["Accept: application/json"])
+	if not OS.has_feature("web"):
+		headers.append("User-Agent: " + USER_AGENT)
 	if token != "":
 		headers.append("Authorization: Bearer " + token)
 	if text != "":
