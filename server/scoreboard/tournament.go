@@ -93,11 +93,11 @@ func (b *Board) CheckLateJoin(now time.Time) error {
 	if err := b.checkJoined(); err != nil {
 		return err
 	}
+	if !now.Before(b.PeriodEnd) { // before its status: a period that has ended is frozen later
+		return Errorf(wire.CodeJoinClosed, "%s has ended", b.ID)
+	}
 	if b.Status != StatusActive {
 		return Errorf(wire.CodeBoardClosed, "board %s is %s", b.ID, b.Status)
-	}
-	if !now.Before(b.PeriodEnd) {
-		return Errorf(wire.CodeJoinClosed, "%s has ended", b.ID)
 	}
 	return nil
 }

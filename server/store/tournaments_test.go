@@ -279,6 +279,11 @@ func TestJoinsAndLeaves(t *testing.T) {
 		t.Errorf("got %+v, %v, want dan among 3", p, err)
 	}
 
+	// A period that has ended is frozen soon afterwards. That makes no difference.
+	conn.Do(t, `update boards set status = 'frozen', period_end = clock_timestamp() where board_id = $1`, id)
+	join("after the end", id, "fay", wire.CodeJoinClosed, "")
+	conn.Do(t, `update boards set status = 'active', period_end = now() + interval '1 h' where board_id = $1`, id)
+
 	// A rule applies to periods that begin later.
 	open := &scoreboard.BoardChange{Join: &scoreboard.JoinChange{Required: new(false)}}
 	if _, err := s.Boards.ChangeBoard(t.Context(), "cup", open, nil); err != nil {
