@@ -18,6 +18,8 @@ type (
 	LeaguePlace = wire.LeaguePlace
 	// Cohort is a page of the standings of a cohort.
 	Cohort = wire.Cohort
+	// Cohorts is a page of the cohorts of a period, with how full they are.
+	Cohorts = wire.Cohorts
 	// LeagueOutcome is what the end of a period has decided about a player.
 	LeagueOutcome = wire.LeagueOutcome
 	// LeagueHistory is a page of such outcomes, newest first.
@@ -50,6 +52,21 @@ func (c *Client) Cohort(ctx context.Context, board string, cohort, after int64, 
 	err := c.do(ctx, call{
 		op: "read a cohort of league " + board, method: http.MethodGet,
 		path: leaguePath(board) + "/cohorts/" + strconv.FormatInt(cohort, 10), query: query,
+	}, &page)
+	return page, err
+}
+
+// Cohorts lists the cohorts of a period of a league after an id (0: from the first on), of one division or, for 0,
+// of all, at most limit (0: 100). It needs the scope score:operate.
+func (c *Client) Cohorts(ctx context.Context, board string, division int, after int64, limit int) (Cohorts, error) {
+	query := url.Values{}
+	setInt(query, "division", int64(division))
+	setInt(query, "after", after)
+	setInt(query, "limit", int64(limit))
+	var page Cohorts
+	err := c.do(ctx, call{
+		op: "list the cohorts of league " + board, method: http.MethodGet,
+		path: "/v1/admin/leagues/" + url.PathEscape(board) + "/cohorts", query: query,
 	}, &page)
 	return page, err
 }

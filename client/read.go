@@ -10,8 +10,8 @@ import (
 	"github.com/scoreboard/scoreboard/client/wire"
 )
 
-// Entry is one row of a board: Rank (from 1), UserID, Score and, if the user set
-// them, DisplayName and AvatarURL.
+// Entry is one row of a board: Rank (from 1), UserID, Score, on a board with subscores
+// the Subscore and, if the user set them, DisplayName and AvatarURL.
 type Entry = wire.Entry
 
 // Top is the top of a board: Entries, best first, the Total number of users, and
@@ -70,6 +70,8 @@ type PlaceQuery struct {
 	// Score, if set, is ranked if the user is not on the board: the error not_found
 	// then has its rank in WouldRank.
 	Score *int64
+	// Subscore goes with Score, on a board that has subscores.
+	Subscore *int64
 
 	At    time.Time // the standing at this moment; zero: now
 	AsNow bool      // with At: without the events that are reversed, and the users that are banned, now
@@ -230,6 +232,9 @@ func (c *Client) place(ctx context.Context, op, path string, q PlaceQuery) (Plac
 	setPast(query, q.At, q.AsNow)
 	if q.Score != nil {
 		query.Set("score", strconv.FormatInt(*q.Score, 10))
+	}
+	if q.Subscore != nil {
+		query.Set("subscore", strconv.FormatInt(*q.Subscore, 10))
 	}
 	var place Place
 	err := c.do(ctx, call{op: op, method: http.MethodGet, path: path, query: query}, &place)

@@ -51,7 +51,8 @@ type State struct {
 type Move struct {
 	UserID       string `json:"user_id"`
 	Score        int64  `json:"score"`
-	Rank         int64  `json:"rank"` // 0 if unknown
+	Subscore     *int64 `json:"subscore,omitempty"` // nil on a board without subscores
+	Rank         int64  `json:"rank"`               // 0 if unknown
 	PreviousRank int64  `json:"previous_rank,omitempty"`
 }
 
@@ -287,7 +288,7 @@ func (w *watcher) show(s State) {
 }
 
 func (w *watcher) ownChange(f *wire.Message) {
-	m := Move{UserID: f.UserID}
+	m := Move{UserID: f.UserID, Subscore: f.Subscore}
 	if f.Score != nil {
 		m.Score = *f.Score
 	}

@@ -37,6 +37,8 @@ type Increment struct {
 	IfPeriod string
 	// Metadata is a JSON object of at most 1 KiB, for boards that keep it.
 	Metadata json.RawMessage
+	// Subscore decides among equal scores, on boards that have subscores; nil counts as 0.
+	Subscore *int64
 }
 
 // Receipt is the outcome of an increment on one board: NewScore,
@@ -55,13 +57,13 @@ func (in *Increment) request() *wire.IncrementRequest {
 	return &wire.IncrementRequest{
 		UserID: in.User, Delta: in.Delta, EventID: in.EventID, Board: in.Board, Action: in.Action,
 		ActionToken: in.ActionToken, Attestation: in.Attestation, Attributes: in.Attributes, IfPeriod: in.IfPeriod,
-		Metadata: wire.Object(in.Metadata),
+		Metadata: wire.Object(in.Metadata), Subscore: in.Subscore,
 	}
 }
 
 // signedInHeaders reports whether it has what the signature of its fields does not cover.
 func (in *Increment) signedInHeaders() bool {
-	return len(in.Attributes) > 0 || in.IfPeriod != "" || len(in.Metadata) > 0
+	return len(in.Attributes) > 0 || in.IfPeriod != "" || len(in.Metadata) > 0 || in.Subscore != nil
 }
 
 // Submit counts an increment and returns its receipt. It retries temporary errors

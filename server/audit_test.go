@@ -310,6 +310,7 @@ func furnish(t *testing.T, n *node, db *backends.Conn) string {
 	ends := time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, r := range []client.BoardRequest{
 		{Board: "arena"},
+		{Board: "pairs", Subscore: "highest"},
 		{Board: "frozen"},
 		{Board: "days", Period: "daily"},
 		{Board: "cup", Period: "season", Season: "one", EndsAt: &ends},

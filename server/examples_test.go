@@ -53,6 +53,7 @@ var absentExamples = map[string]int{
 	"GET /v1/leagues/{board}/me":              http.StatusNotFound, // global is no league
 	"GET /v1/leagues/{board}/users/{user_id}": http.StatusNotFound,
 	"GET /v1/leagues/{board}/cohorts/{id}":    http.StatusNotFound,
+	"GET /v1/admin/leagues/{board}/cohorts":   http.StatusNotFound,
 
 	"GET /v1/admin/rewards":         http.StatusBadRequest, // without a period
 	"POST /v1/admin/ledger/archive": http.StatusConflict,   // the setting archive.url is empty

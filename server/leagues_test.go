@@ -142,6 +142,7 @@ func TestLeagueOfASeason(t *testing.T) {
 	if status != 400 {
 		t.Errorf("a league without periods: got %d %s, want 400", status, answer)
 	}
+	cohortsForOperators(t, h, n, c, own.Cohort)
 	r := newReceiver(t)
 	if _, err := c.CreateWebhook(t.Context(), client.WebhookRequest{
 		URL: r.URL, Types: []string{"league.moved"}, Boards: []string{"stars"},
@@ -167,6 +168,70 @@ func TestLeagueOfASeason(t *testing.T) {
 	if page, err := c.LeagueHistory(t.Context(), client.LeagueQuery{User: "ada"}); err != nil ||
 		len(page.Outcomes) != 0 {
 		t.Errorf("an erased player: got %+v, %v, want none", page, err)
+	}
+}
+
+// cohortsForOperators lists the cohorts of TestLeagueOfASeason in pages, by the API and in the console.
+func cohortsForOperators(t *testing.T, h *harness, n *node, c *client.Client, cohort int64) {
+	t.Helper()
+	var all []wire.CohortFill
+	for after := int64(0); ; {
+		page, err := c.Cohorts(t.Context(), "stars", 0, after, 1)
+		if err != nil || page.Board != "stars:one" || page.Divisions != 3 || len(page.Cohorts) != 1 {
+			t.Fatalf("got %+v, %v", page, err)
+		}
+		all = append(all, page.Cohorts...)
+		if after = page.NextAfter; after == 0 {
+			break
+		}
+	}
+	want := wire.CohortFill{
+		Cohort: cohort, Division: 1, Attribute: "eu", Players: 4, Size: 4, Full: true, Promote: 1,
+	}
+	if len(all) != 3 || all[0] != want || all[1].Players != 1 || all[2].Attribute != "us" || all[2].Promote != 0 {
+		t.Errorf("got %+v, want three cohorts, the first %+v", all, want)
+	}
+	if page, err := c.Cohorts(t.Context(), "stars:one", 2, 0, 0); err != nil || len(page.Cohorts) != 0 {
+		t.Errorf("the second division: got %+v, %v, want none", page, err)
+	}
+	path := n.URL + "/v1/admin/leagues/"
+	operator := bearer(h.token("olga", auth.ScopeOperate, time.Minute))
+	for query, status := range map[string]int{
+		"stars/cohorts?division=0": http.StatusBadRequest, "stars/cohorts?division=21": http.StatusBadRequest,
+		"stars/cohorts?limit=1001": http.StatusBadRequest, "stars/cohorts?after=0": http.StatusBadRequest,
+		"global/cohorts": http.StatusNotFound, "stars/cohorts?division=1": http.StatusOK,
+	} {
+		if got, body := h.get(t, path+query, operator); got != status {
+			t.Errorf("%s: got %d %s, want %d", query, got, body, status)
+		}
+	}
+	if got, _ := h.get(t, path+"stars/cohorts", bearer(h.token("ada", "", time.Minute))); got != http.StatusForbidden {
+		t.Errorf("a player lists cohorts: got %d, want 403", got)
+	}
+	visit := newVisitor(t, n.Ops).signIn(h.token("olga", auth.ScopeOperate, time.Hour))
+	link := fmt.Sprintf(`href="/console/boards/stars/league/cohorts/%d"`, cohort)
+	for page, texts := range map[string][]string{
+		"/console/boards/stars":                                        {`href="/console/boards/stars/league"`},
+		"/console/boards/stars/league":                                 {link, "3 rows", "at most 4; 3 for anyone to move"},
+		"/console/boards/stars/league?user=dan":                        {"1 of 3", "safe"},
+		"/console/boards/stars/league?user=new":                        {"none: nothing was submitted in this period"},
+		"/console/boards/stars/league?division=2":                      {"The division has no cohort in this period."},
+		fmt.Sprintf("/console/boards/stars/league/cohorts/%d", cohort): {"promotion", "safe", "/console/players/dan"},
+	} {
+		status, body, _ := visit.get(page)
+		for _, text := range texts {
+			if status != http.StatusOK || !strings.Contains(body, text) {
+				t.Errorf("%s: got %d without %q: %s", page, status, text, body)
+			}
+		}
+	}
+	for page, status := range map[string]int{
+		"/console/boards/global/league": 404, "/console/boards/stars/league/cohorts/x": 404,
+		"/console/boards/stars/league/cohorts/99999": 404,
+	} {
+		if got, body, _ := visit.get(page); got != status {
+			t.Errorf("%s: got %d, want %d: %s", page, got, status, body)
+		}
 	}
 }
 

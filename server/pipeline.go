@@ -437,26 +437,41 @@ func (p *pipeline) mirrorSources(group string) (sources []mirror.Source) {
 	return append(sources, consumer)
 }
 
-// rankedNotices is a ranking whose notices have shared ranks on the boards that share them: Redis
-// has only the order of a board.
+// rankedNotices is a ranking whose notices fit their boards.
 type rankedNotices struct {
 	*ranking.Ranking
+	catalog *store.Catalog
+}
+
+// Follow calls do with every notice until ctx ends.
+func (r rankedNotices) Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error {
+	return boardNotices{r.Ranking, r.catalog}.Follow(ctx, do, bad)
+}
+
+// boardNotices is a source whose notices have shared ranks on the boards that share them: Redis
+// has only the order of a board.
+type boardNotices struct {
+	notices
 	catalog *store.Catalog
 }
 
 // boardLookup bounds how long a notice of a board that this process does not know yet waits.
 const boardLookup = time.Second
 
-// Follow calls do with every notice until ctx ends. One whose board cannot be looked up has no rows,
-// as if its top had not changed: readers then get the change from the ranking.
-func (r rankedNotices) Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error {
-	return r.Ranking.Follow(ctx, func(n scoreboard.Notice) {
+// Follow calls do with every notice until ctx ends. One whose board cannot be looked up, or has
+// subscores that its rows lack, has no rows, as if its top had not changed: readers then get the
+// change from the ranking.
+func (s boardNotices) Follow(ctx context.Context, do func(scoreboard.Notice), bad func(error)) error {
+	return s.notices.Follow(ctx, func(n scoreboard.Notice) {
 		if n.Top != nil {
-			switch board := r.board(ctx, n.Board); {
-			case board == nil:
-				n.Top = nil
-			case board.SharesRanks():
-				scoreboard.ShareRanks(n.Top.Entries, 1)
+			switch board := s.board(ctx, n.Board); {
+			case board == nil, board.HasSubscores() != n.Subscores && len(n.Top.Entries) > 0:
+				n.Top = nil // a version that knows no subscores has built the board
+			default:
+				n.Top.Subscores = board.HasSubscores()
+				if board.SharesRanks() {
+					scoreboard.ShareRanks(n.Top.Entries, 1)
+				}
 			}
 		}
 		do(n)
@@ -464,12 +479,12 @@ func (r rankedNotices) Follow(ctx context.Context, do func(scoreboard.Notice), b
 }
 
 // board returns a board, nil if it cannot be looked up.
-func (r rankedNotices) board(ctx context.Context, id scoreboard.BoardID) *scoreboard.Board {
-	board := r.catalog.Known(id)
-	if board == nil && !r.catalog.Unavailable() {
+func (s boardNotices) board(ctx context.Context, id scoreboard.BoardID) *scoreboard.Board {
+	board := s.catalog.Known(id)
+	if board == nil && !s.catalog.Unavailable() {
 		ctx, cancel := context.WithTimeout(ctx, boardLookup)
 		defer cancel()
-		board, _ = r.catalog.Board(ctx, id) // of which there is none on an error
+		board, _ = s.catalog.Board(ctx, id) // of which there is none on an error
 	}
 	return board
 }

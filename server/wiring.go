@@ -240,7 +240,8 @@ func (s *Server) makeHub() {
 	s.add("hub", s.hub)
 	if c.Has(config.RoleGateway) && c.Realtime.Bus == config.BusKafka {
 		s.add("notices", newFollower("redis", ranked, s.log, names, s.reads.Notify))
-		s.add("bus", newFollower("kafka", s.kafka.Notices(c.Kafka.NoticesTopic), s.log, names, s.hub.Notify))
+		bus := boardNotices{s.kafka.Notices(c.Kafka.NoticesTopic), s.catalog}
+		s.add("bus", newFollower("kafka", bus, s.log, names, s.hub.Notify))
 		return
 	}
 	// The cache before the hub: a client that reads after a frame gets its state.

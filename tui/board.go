@@ -54,7 +54,7 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 		if i > 0 {
 			r.gap = distance(entries[i-1].Score, e.Score)
 		}
-		r.tied = i > 0 && entries[i-1].Score == e.Score || i+1 < len(entries) && entries[i+1].Score == e.Score
+		r.tied = i > 0 && tied(&entries[i-1], &e) || i+1 < len(entries) && tied(&e, &entries[i+1])
 		at, known := before[e.UserID]
 		delete(before, e.UserID)
 		switch {
@@ -100,6 +100,27 @@ func (b *board) update(entries []client.Entry, now time.Time) []change {
 	}
 	b.rows, b.begun = rows, true
 	return changes
+}
+
+// tied reports whether two rows have the same score, and the same subscore on a board that has them.
+func tied(a, b *client.Entry) bool {
+	return a.Score == b.Score && (a.Subscore == nil || b.Subscore == nil || *a.Subscore == *b.Subscore)
+}
+
+// subscore is that of a row; "" on a board without subscores.
+func subscore(e *client.Entry) string {
+	if e.Subscore == nil {
+		return ""
+	}
+	return grouped(*e.Subscore)
+}
+
+// scores are both of a row in a sentence.
+func scores(e *client.Entry) string {
+	if e.Subscore == nil {
+		return grouped(e.Score)
+	}
+	return grouped(e.Score) + " (" + grouped(*e.Subscore) + ")"
 }
 
 // reset removes the rows, so that the next state counts as the first.

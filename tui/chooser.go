@@ -240,7 +240,7 @@ func (pane *chooserPane) previewLines(width int) []string {
 	}
 	wideScore := 0
 	for _, e := range c.preview.Entries {
-		wideScore = max(wideScore, len(grouped(e.Score)))
+		wideScore = max(wideScore, len(scores(&e)))
 	}
 	lines := make([]string, 0, previewRows)
 	for _, e := range c.preview.Entries {
@@ -250,7 +250,7 @@ func (pane *chooserPane) previewLines(width int) []string {
 		}
 		user := fit(name(e, th.ascii), width-wideScore-7, th.more)
 		user = i.paint(fitRight(grouped(e.Rank), 3) + "  " + user)
-		lines = append(lines, user+"  "+fitRight(grouped(e.Score), wideScore))
+		lines = append(lines, user+"  "+fitRight(scores(&e), wideScore))
 	}
 	return lines
 }

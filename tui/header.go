@@ -109,13 +109,13 @@ func (pane *boardPane) setFinale(board string, rows []row) {
 	for i := range rows[:min(len(rows), len(pane.theme.podium))] {
 		e := &rows[i]
 		winners = append(winners,
-			fmt.Sprintf("%s %s %s", ordinal(e.Rank), name(e.Entry, pane.theme.ascii), grouped(e.Score)))
+			fmt.Sprintf("%s %s %s", ordinal(e.Rank), name(e.Entry, pane.theme.ascii), scores(&e.Entry)))
 	}
 	_, period, _ := strings.Cut(Printable(board), ":")
 	text := period + " has ended: " + strings.Join(winners, pane.theme.between)
 	pane.finale = finale{board, text, pane.now().Add(finaleFor)}
 	pane.activity.add(event{at: pane.now(), kind: milestone, text: fmt.Sprintf("%s has ended: %s wins with %s", period,
-		name(rows[0].Entry, pane.theme.ascii), grouped(rows[0].Score))})
+		name(rows[0].Entry, pane.theme.ascii), scores(&rows[0].Entry))})
 }
 
 // staleAfter is how old the data may be before the header counts the seconds. An idle

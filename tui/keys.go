@@ -157,7 +157,11 @@ func (m *model) clipboardText() string {
 	var b strings.Builder
 	for i := range m.board.rows {
 		r := &m.board.rows[i]
-		fmt.Fprintf(&b, "%d\t%s\t%d\n", r.Rank, name(r.Entry, false), r.Score)
+		fmt.Fprintf(&b, "%d\t%s\t%d", r.Rank, name(r.Entry, false), r.Score)
+		if r.Subscore != nil {
+			fmt.Fprintf(&b, "\t%d", *r.Subscore)
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

@@ -388,9 +388,10 @@ func (pane *boardPane) show() tea.Cmd {
 	if move == nil || pane.me == nil || move.UserID != pane.me.UserID || move.Rank == 0 {
 		return cmd
 	}
-	if move.Rank != pane.me.Rank || move.Score != pane.me.Score {
+	was := client.Entry{Score: pane.me.Score, Subscore: pane.me.Subscore}
+	if now := (client.Entry{Score: move.Score, Subscore: move.Subscore}); move.Rank != pane.me.Rank || !tied(&was, &now) {
 		me := *pane.me
-		me.Score, me.Rank, me.Neighbours = move.Score, move.Rank, nil // read again soon
+		me.Score, me.Subscore, me.Rank, me.Neighbours = move.Score, move.Subscore, move.Rank, nil // read again soon
 		pane.me = &me
 	}
 	return cmd

@@ -82,7 +82,11 @@ func frame(s *client.State, status string, now time.Time, explain func(error) st
 		widest = max(widest, cells(name(e, false)))
 	}
 	for _, e := range s.Entries {
-		fmt.Fprintf(&b, "%4d  %s  %12d\n", e.Rank, fit(name(e, false), widest, ""), e.Score)
+		fmt.Fprintf(&b, "%4d  %s  %12d", e.Rank, fit(name(e, false), widest, ""), e.Score)
+		if e.Subscore != nil {
+			fmt.Fprintf(&b, "  %8d", *e.Subscore)
+		}
+		b.WriteByte('\n')
 	}
 	b.WriteByte('\n')
 	return b.String()
@@ -161,7 +165,7 @@ func (b *board) writeLines(to *strings.Builder, entries []client.Entry, now time
 		return
 	}
 	for _, e := range entries {
-		fmt.Fprintf(to, "%s  %s is #%s with %s\n", stamp, name(e, false), grouped(e.Rank), grouped(e.Score))
+		fmt.Fprintf(to, "%s  %s is #%s with %s\n", stamp, name(e, false), grouped(e.Rank), scores(&e))
 	}
 }
 

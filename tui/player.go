@@ -177,7 +177,7 @@ func (pane *playerPane) playerSections(width, room int) []string {
 func (pane *playerPane) standing(p *client.Place) string {
 	th := &pane.theme
 	text := th.strong.paint("#"+grouped(p.Rank)) + fmt.Sprintf(" of %s", grouped(p.Total)) + th.between +
-		plural(p.Score, "point")
+		pointsOf(p)
 	if p.Total > 1 && p.Rank > 1 {
 		text += th.between + fmt.Sprintf("better than %s %%", percent(p.Percentile))
 	}
@@ -187,6 +187,15 @@ func (pane *playerPane) standing(p *client.Place) string {
 			text += th.between +
 				fmt.Sprintf("%s behind %s", grouped(distance(above.Score, n.Score)), name(above, th.ascii))
 		}
+	}
+	return text
+}
+
+// pointsOf are the points of a user, with the subscore on a board that has them.
+func pointsOf(p *client.Place) string {
+	text := plural(p.Score, "point")
+	if p.Subscore != nil {
+		text += " (" + grouped(*p.Subscore) + ")"
 	}
 	return text
 }
@@ -223,7 +232,7 @@ func (pane *playerPane) neighbourSection(width int) []string {
 	wideName, wideScore := 0, 0
 	for _, e := range p.place.Neighbours {
 		wideName = max(wideName, cells(pane.labelOf(e)))
-		wideScore = max(wideScore, len(grouped(e.Score)))
+		wideScore = max(wideScore, len(scores(&e)))
 	}
 	wideName = min(wideName, maxName, width-wideScore-10)
 	for _, e := range p.place.Neighbours {
@@ -232,7 +241,7 @@ func (pane *playerPane) neighbourSection(width int) []string {
 			i, mark = th.own, th.key.paint(th.mark)
 		}
 		lines = append(lines, mark+th.dim.paint(fitRight(grouped(e.Rank), 5))+"  "+
-			i.paint(fit(pane.labelOf(e), wideName, th.more))+"  "+fitRight(grouped(e.Score), wideScore))
+			i.paint(fit(pane.labelOf(e), wideName, th.more))+"  "+fitRight(scores(&e), wideScore))
 	}
 	return lines
 }

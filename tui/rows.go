@@ -34,7 +34,7 @@ type boardPane struct {
 }
 
 // layout is the width of each column; 0 omits it.
-type layout struct{ rank, move, name, score, gained, gap, trend, bar int }
+type layout struct{ rank, move, name, score, sub, gained, gap, trend, bar int }
 
 const (
 	minName, maxName = 8, 32
@@ -44,7 +44,7 @@ const (
 // width is that of a line.
 func (l *layout) width() int {
 	w := 1 + l.rank + 1 + l.move + 1 + l.name + 1 + l.score
-	for _, column := range []int{l.gained, l.gap, l.trend, l.bar} {
+	for _, column := range []int{l.sub, l.gained, l.gap, l.trend, l.bar} {
 		if column > 0 {
 			w += 2 + column
 		}
@@ -52,14 +52,15 @@ func (l *layout) width() int {
 	return w
 }
 
-// layout divides a width: names and scores first, in full if possible, then changes,
+// layout divides a width: names and scores first, in full if possible, then subscores, changes,
 // gaps, the trend, and what remains to the bars.
 func (pane *boardPane) layout(width int) layout {
 	l := layout{rank: 3, move: 3, score: 5}
-	gained, gap := 6, 5 // at least as wide as their content: numbers are not truncated
+	sub, gained, gap := 0, 6, 5 // at least as wide as their content: numbers are not truncated
 	widen := func(e client.Entry, label string) {
 		l.rank = max(l.rank, len(grouped(e.Rank)))
 		l.score = max(l.score, len(grouped(e.Score)))
+		sub = max(sub, len(subscore(&e)))
 		pane.widest = max(pane.widest, cells(label))
 	}
 	for i := range pane.board.rows {
@@ -69,7 +70,8 @@ func (pane *boardPane) layout(width int) layout {
 		gap = max(gap, len(grouped(-r.gap)))
 	}
 	if pane.me != nil {
-		widen(client.Entry{Rank: pane.me.Rank, Score: pane.me.Score}, pane.label(client.Entry{UserID: pane.me.UserID}))
+		widen(client.Entry{Rank: pane.me.Rank, Score: pane.me.Score, Subscore: pane.me.Subscore},
+			pane.label(client.Entry{UserID: pane.me.UserID}))
 		for _, e := range pane.me.Neighbours {
 			widen(e, pane.label(e))
 		}
@@ -83,6 +85,9 @@ func (pane *boardPane) layout(width int) layout {
 		}
 		rest -= wide + 2
 		return wide
+	}
+	if sub > 0 && width >= 40 {
+		l.sub = take(sub)
 	}
 	if width >= 52 {
 		l.gained = take(gained)
@@ -126,6 +131,9 @@ func (pane *boardPane) headings(l layout, width int) string {
 	parts := []string{
 		" " + fitRight("#", l.rank) + " " + fit("", l.move, "") + " " + fit("player", l.name, "") + " " +
 			fitRight("score", l.score),
+	}
+	if l.sub > 0 {
+		parts = append(parts, fit("", l.sub, ""))
 	}
 	if l.gained > 0 {
 		parts = append(parts, fit("", l.gained, ""))
@@ -189,6 +197,9 @@ func (pane *boardPane) line(r *row, rank int64, l layout) string {
 	}
 	score := fitRight(grouped(r.Score), l.score)
 	parts[0] += " " + ofScore.paint(score)
+	if l.sub > 0 {
+		parts = append(parts, th.dim.paint(fitRight(subscore(&r.Entry), l.sub)))
+	}
 	if l.gained > 0 {
 		gained := ""
 		if within(r.changed, fade, now) {
@@ -276,7 +287,9 @@ func (pane *boardPane) ownRows(width, room int) []string {
 	}
 	around := pane.me.Neighbours
 	if len(around) == 0 || room < 2+len(around) {
-		around = []client.Entry{{Rank: pane.me.Rank, UserID: pane.me.UserID, Score: pane.me.Score}}
+		around = []client.Entry{{
+			Rank: pane.me.Rank, UserID: pane.me.UserID, Score: pane.me.Score, Subscore: pane.me.Subscore,
+		}}
 	}
 	l := pane.layout(width)
 	var lines []string

@@ -182,7 +182,7 @@ func (m *model) footer() string {
 }
 
 func placeLine(p *client.Place) string {
-	return fmt.Sprintf("%s is %s of %s, %s", p.UserID, ordinal(p.Rank), grouped(p.Total), plural(p.Score, "point"))
+	return fmt.Sprintf("%s is %s of %s, %s", p.UserID, ordinal(p.Rank), grouped(p.Total), pointsOf(p))
 }
 
 // overlay draws a box over the middle of the lines.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -189,6 +190,38 @@ func TestLinesForAPeriod(t *testing.T) {
 		if tally, _, err := submit(t, t.Context(), l, text, ""); err != nil || tally.Done != 1 ||
 			!slices.Equal(got, []string{"w w:1"}) {
 			t.Errorf("%q: got %v, %+v, %v", text, got, tally, err)
+		}
+	}
+}
+
+// Both forms of a file have the subscore, and a row without one has none.
+func TestLinesWithSubscores(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"user_id,delta,subscore\na,1,-2\nb,1,\nc,1,0\n",
+		`{"user_id":"a","delta":1,"subscore":-2.0}` + "\n" + `{"user_id":"b","delta":1}` + "\n" +
+			`{"user_id":"c","delta":1,"subscore":0}` + "\n",
+	} {
+		l := newLedger()
+		got := map[string]string{}
+		l.before = func(in client.Increment) error {
+			got[in.User] = "none"
+			if in.Subscore != nil {
+				got[in.User] = fmt.Sprint(*in.Subscore)
+			}
+			return nil
+		}
+		if tally, _, err := submit(t, t.Context(), l, text, ""); err != nil || tally.Done != 3 ||
+			!maps.Equal(got, map[string]string{"a": "-2", "b": "none", "c": "0"}) {
+			t.Errorf("%q: got %v, %+v, %v", text, got, tally, err)
+		}
+	}
+	for _, text := range []string{
+		"user_id,delta,subscore\na,1,x\n", `{"user_id":"a","delta":1,"subscore":1.5}` + "\n",
+	} {
+		tally, failed, err := submit(t, t.Context(), newLedger(), text, "")
+		if err != nil || tally.Rejected != 1 || len(failed) != 1 {
+			t.Errorf("%q: got %+v, %v, %v, want a rejected line", text, tally, failed, err)
 		}
 	}
 }

@@ -224,6 +224,9 @@ func sumOf(it *item) uint16 {
 	if len(it.in.Metadata) > 0 {
 		_, _ = fmt.Fprintf(h, " with %q", it.in.Metadata)
 	}
+	if it.in.Subscore != nil {
+		_, _ = fmt.Fprintf(h, " and %d", *it.in.Subscore)
+	}
 	if it.in.IfPeriod != "" {
 		_, _ = fmt.Fprintf(h, " if %q", it.in.IfPeriod)
 	}

@@ -63,6 +63,7 @@ func TestEditedSourceIsRejected(t *testing.T) {
 		"line deleted":              {first + last, "line 3", 4},
 		"delta changed":             {first + bad + strings.Replace(last, "3", "5", 1), "line 3", 4},
 		"period added":              {first + bad + strings.Replace(last, "}", `,"if_period":"w:1"}`, 1), "line 3", 4},
+		"subscore added":            {first + bad + strings.Replace(last, "}", `,"subscore":0}`, 1), "line 3", 4},
 		"user changed":              {strings.Replace(first, "a", "z", 1) + bad + last, "another source", 4},
 		"rejected line corrected":   {first + strings.Replace(bad, `"x"`, "2", 1) + last, "", 6},
 		"line appended":             {first + bad + last + more, "", 8},

@@ -115,6 +115,7 @@ func (n *ndjson) parse(text []byte) item {
 		Attributes map[string]string `json:"attributes"`
 		IfPeriod   string            `json:"if_period"`
 		Metadata   wire.Object       `json:"metadata"`
+		Subscore   *int64            `json:"subscore"`
 	}
 	// A misspelt "board" must not become a point on the global board.
 	d := json.NewDecoder(bytes.NewReader(jsonint.Plain(text)))
@@ -132,7 +133,7 @@ func (n *ndjson) parse(text []byte) item {
 	return item{line: n.line, in: client.Increment{
 		User: fields.User, Delta: *fields.Delta, EventID: fields.Event, Board: fields.Board, Action: fields.Action,
 		Attributes: fields.Attributes, IfPeriod: fields.IfPeriod,
-		Metadata: json.RawMessage(fields.Metadata),
+		Metadata: json.RawMessage(fields.Metadata), Subscore: fields.Subscore,
 	}}
 }
 
@@ -140,8 +141,8 @@ func (n *ndjson) parse(text []byte) item {
 func humanize(err error) string {
 	var kind *json.UnmarshalTypeError
 	switch {
-	case errors.As(err, &kind) && kind.Field == "delta":
-		return "delta must be a whole number"
+	case errors.As(err, &kind) && (kind.Field == "delta" || kind.Field == "subscore"):
+		return kind.Field + " must be a whole number"
 	case errors.As(err, &kind) && strings.HasPrefix(kind.Field, "attributes"):
 		return "attributes must be an object of strings"
 	case errors.As(err, &kind) && kind.Field != "":
@@ -161,7 +162,7 @@ type csvSource struct {
 	first   string
 }
 
-var csvColumns = []string{"user_id", "delta", "event_id", "board", "action", "if_period"}
+var csvColumns = []string{"user_id", "delta", "event_id", "board", "action", "if_period", "subscore"}
 
 func newCSV(r io.Reader) (*csvSource, error) {
 	c := &csvSource{r: csv.NewReader(withoutMark(r))}
@@ -217,6 +218,15 @@ func (c *csvSource) next() (item, error) {
 			it.in.Action = value
 		case "if_period":
 			it.in.IfPeriod = value
+		case "subscore":
+			if value == "" { // the row has none
+				continue
+			}
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				it.err = lineErrorf(wire.CodeInvalidRequest, "subscore must be a whole number, not %q", value)
+			}
+			it.in.Subscore = &n
 		}
 	}
 	return it, nil

@@ -16,8 +16,15 @@ type BoardRequest struct {
 	MaxDelta *int64 `json:"max_delta,omitempty"`
 	MinScore *int64 `json:"min_score,omitempty"`
 	MaxScore *int64 `json:"max_score,omitempty"`
-	Public   *bool  `json:"public,omitempty"` // whether users see the board without a scope; true by default
-	Region   string `json:"region,omitempty"` // label to filter boards by, named as a board
+	// Whether submissions have a second score, which decides among equal scores, and which of them ranks first: none
+	// (the default), highest or lowest. It cannot be changed.
+	Subscore string `json:"subscore,omitempty"`
+	// Minimum subscore of an increment; -(2^53 − 1) by default.
+	MinSubscore *int64 `json:"min_subscore,omitempty"`
+	// Maximum subscore of an increment; 2^53 − 1 by default.
+	MaxSubscore *int64 `json:"max_subscore,omitempty"`
+	Public      *bool  `json:"public,omitempty"` // whether users see the board without a scope; true by default
+	Region      string `json:"region,omitempty"` // label to filter boards by, named as a board
 	// Label to filter boards by, such as pc, named as a board.
 	Platform string   `json:"platform,omitempty"`
 	Tags     []string `json:"tags,omitempty"`   // up to 10 labels to filter boards by, named as boards
@@ -65,6 +72,12 @@ type BoardRequest struct {
 	MaxPlayers int64 `json:"max_players,omitempty"`
 	LateJoin   bool  `json:"late_join,omitempty"` // whether users may join a period that has begun
 
+	// How pages show the board. The title is shown instead of the name: one line of up to 80 characters.
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"` // plain text below the title: one line of up to 500 characters
+	Color       string `json:"color,omitempty"`       // colour of links and marks, as #rrggbb
+	Image       string `json:"image,omitempty"`       // https URL of a square picture, up to 512 bytes
+
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
@@ -89,6 +102,10 @@ type BoardChange struct {
 	MaxDelta *int64 `json:"max_delta,omitempty"`
 	MinScore *int64 `json:"min_score,omitempty"`
 	MaxScore *int64 `json:"max_score,omitempty"`
+	// Minimum subscore of an increment from now on, on boards that have subscores.
+	MinSubscore *int64 `json:"min_subscore,omitempty"`
+	// Maximum subscore of an increment from now on, on boards that have subscores.
+	MaxSubscore *int64 `json:"max_subscore,omitempty"`
 	// Maximum number of events of a user that are recorded in a period, from now on; 0: no limit. Events of
 	// the current period count.
 	Attempts *int64 `json:"attempts,omitempty"`
@@ -98,6 +115,11 @@ type BoardChange struct {
 	Join       *string `json:"join,omitempty"`
 	MaxPlayers *int64  `json:"max_players,omitempty"` // maximum number of users who join a period; 0: no limit
 	LateJoin   *bool   `json:"late_join,omitempty"`   // whether users may join a period that has begun
+	// How pages show the board and all its periods; empty texts remove theirs.
+	Title       *string `json:"title,omitempty"`       // title in place of the name: one line of up to 80 characters
+	Description *string `json:"description,omitempty"` // plain text below the title, up to 500 characters
+	Color       *string `json:"color,omitempty"`       // colour of links and marks, as #rrggbb
+	Image       *string `json:"image,omitempty"`       // https URL of a square picture, up to 512 bytes
 }
 
 // The values of Require.
@@ -121,6 +143,12 @@ type Board struct {
 	MaxDelta int64  `json:"max_delta"`
 	MinScore int64  `json:"min_score"`
 	MaxScore int64  `json:"max_score"`
+	// Which subscore ranks first among equal scores: highest or lowest; absent if submissions have none.
+	Subscore string `json:"subscore,omitempty"`
+	// Minimum subscore of an increment; absent on boards without subscores.
+	MinSubscore *int64 `json:"min_subscore,omitempty"`
+	// Maximum subscore of an increment; absent on boards without subscores.
+	MaxSubscore *int64 `json:"max_subscore,omitempty"`
 	// Maximum number of events of a user that are recorded in a period; absent if there is no limit.
 	Attempts int64 `json:"attempts,omitempty"`
 	// To whom the metadata of standings is shown: self (to the user) or public; absent if the board keeps none.
@@ -168,6 +196,12 @@ type Board struct {
 	// Divisions and cohorts of the players of a periodic board; absent for a board without them.
 	League     *League `json:"league,omitempty"`
 	Partitions int     `json:"partitions"` // number of Redis keys over which the ranking is spread by user
+
+	Title       string `json:"title,omitempty"`       // title in place of the name, on pages
+	Description string `json:"description,omitempty"` // plain text that pages show below the title
+	// Colour of links and marks of pages, as #rrggbb. Pages change its lightness where it would be hard to read.
+	Color string `json:"color,omitempty"`
+	Image string `json:"image,omitempty"` // https URL of a square picture
 }
 
 // BoardRuleRequest is the body of PUT /v1/admin/board-rules/{board}. An increment that names
@@ -246,9 +280,11 @@ type FinalStandings struct {
 // FinalEntry is a row of the final standings. Without Salt, whoever has Leaf cannot find out by
 // trying ids whose row it is.
 type FinalEntry struct {
-	Rank      int64     `json:"rank"` // final rank, from 1
-	UserID    string    `json:"user_id"`
-	Score     int64     `json:"score"` // final score, in points
+	Rank   int64  `json:"rank"` // final rank, from 1
+	UserID string `json:"user_id"`
+	Score  int64  `json:"score"` // final score, in points
+	// What decided among equal scores; absent on boards without subscores.
+	Subscore  *int64    `json:"subscore,omitempty"`
 	ReachedAt time.Time `json:"reached_at"`
 	// Metadata of the submission that made the score, in exports of boards that keep it.
 	Metadata Object `json:"metadata,omitempty"`

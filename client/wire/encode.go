@@ -15,6 +15,8 @@ func (r *Receipt) AppendJSON(b []byte) []byte {
 	b = appendText(append(b, `,"board":`...), r.Board)
 	b = strconv.AppendInt(append(b, `,"new_score":`...), r.NewScore, 10)
 	b = appendNullable(append(b, `,"previous_score":`...), r.PreviousScore)
+	b = appendOptional(b, `,"new_subscore":`, r.NewSubscore)
+	b = appendOptional(b, `,"previous_subscore":`, r.PreviousSubscore)
 	b = appendNullable(append(b, `,"rank":`...), r.Rank)
 	b = strconv.AppendInt(append(b, `,"version":`...), r.Version, 10)
 	b = appendText(append(b, `,"processed_event_id":`...), r.ProcessedEventID)
@@ -44,6 +46,7 @@ func (e *Entry) AppendJSON(b []byte) []byte {
 	b = strconv.AppendInt(append(b, `{"rank":`...), e.Rank, 10)
 	b = appendText(append(b, `,"user_id":`...), e.UserID)
 	b = strconv.AppendInt(append(b, `,"score":`...), e.Score, 10)
+	b = appendOptional(b, `,"subscore":`, e.Subscore)
 	if e.DisplayName != "" {
 		b = appendText(append(b, `,"display_name":`...), e.DisplayName)
 	}
@@ -103,6 +106,7 @@ func (p *Place) AppendJSON(b []byte) []byte {
 	b = appendText(append(b, `{"board":`...), p.Board)
 	b = appendText(append(b, `,"user_id":`...), p.UserID)
 	b = strconv.AppendInt(append(b, `,"score":`...), p.Score, 10)
+	b = appendOptional(b, `,"subscore":`, p.Subscore)
 	b = strconv.AppendInt(append(b, `,"rank":`...), p.Rank, 10)
 	b = strconv.AppendInt(append(b, `,"total":`...), p.Total, 10)
 	// A percentile is never so small that encoding/json would use an exponent.
@@ -119,9 +123,7 @@ func (p *Place) AppendJSON(b []byte) []byte {
 	if p.Private {
 		b = append(b, `,"private":true`...)
 	}
-	if p.AttemptsLeft != nil {
-		b = strconv.AppendInt(append(b, `,"attempts_left":`...), *p.AttemptsLeft, 10)
-	}
+	b = appendOptional(b, `,"attempts_left":`, p.AttemptsLeft)
 	b = appendTime(b, `,"ends_at":"`, p.EndsAt)
 	b = appendTime(b, `,"next_reset":"`, p.NextReset)
 	if p.Tier != "" {
@@ -144,6 +146,14 @@ func (t *NextTier) AppendJSON(b []byte) []byte {
 		b = strconv.AppendInt(append(b, `,"points":`...), t.Points, 10)
 	}
 	return append(b, '}')
+}
+
+// appendOptional appends an optional field; nothing for nil.
+func appendOptional(b []byte, name string, v *int64) []byte {
+	if v == nil {
+		return b
+	}
+	return strconv.AppendInt(append(b, name...), *v, 10)
 }
 
 // appendTime appends an optional field; nothing for nil.

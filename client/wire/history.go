@@ -33,8 +33,10 @@ type AllTimeRanks struct {
 type RankPoint struct {
 	At    time.Time `json:"at"`    // time of the point
 	Score *int64    `json:"score"` // score at this time; null if the user had none, or was hidden
-	Rank  *int64    `json:"rank"`  // rank at this time; null if the user had no score, or was hidden
-	Total int64     `json:"total"`
+	// What decided among equal scores at this time; absent where score is null, and on boards without subscores.
+	Subscore *int64 `json:"subscore,omitempty"`
+	Rank     *int64 `json:"rank"` // rank at this time; null if the user had no score, or was hidden
+	Total    int64  `json:"total"`
 }
 
 // RankClimb is the largest improvement of a rank between two consecutive points or samples; of
@@ -68,9 +70,11 @@ type TimelineFrame struct {
 // RankExplanation is the response of GET /v1/users/{user_id}/rank/explain: why a user has this
 // rank, from one snapshot of PostgreSQL.
 type RankExplanation struct {
-	Board     string    `json:"board"`
-	UserID    string    `json:"user_id"`
-	Score     int64     `json:"score"`
+	Board  string `json:"board"`
+	UserID string `json:"user_id"`
+	Score  int64  `json:"score"`
+	// What decides among equal scores; absent on boards without subscores.
+	Subscore  *int64    `json:"subscore,omitempty"`
 	Rank      int64     `json:"rank"`
 	Total     int64     `json:"total"`
 	ReachedAt time.Time `json:"reached_at"`
@@ -78,7 +82,7 @@ type RankExplanation struct {
 
 	Above       *RankNeighbour   `json:"above,omitempty"`       // user directly ahead; absent for the first
 	Below       *RankNeighbour   `json:"below,omitempty"`       // user directly behind; absent for the last
-	Tie         RankTie          `json:"tie"`                   // users with the same score
+	Tie         RankTie          `json:"tie"`                   // users with the same score and subscore
 	HiddenAhead int64            `json:"hidden_ahead"`          // number of banned users who would rank ahead
 	Sources     ScoreSources     `json:"sources"`               // the score's changes by origin
 	Events      int64            `json:"events"`                // the user's events on the board in the ledger
@@ -95,8 +99,8 @@ type RankNeighbour struct {
 	ReachedAt  time.Time `json:"reached_at"`
 }
 
-// RankTie is the number of users with the same score, and the first of them. Of equal scores, the
-// one that was reached first ranks first.
+// RankTie is the number of users with the same score, and the same subscore on boards that have subscores, and the
+// first of them. Of equal ones, the one that was reached first ranks first.
 type RankTie struct {
 	Users   int64      `json:"users"`              // number of users with this score, including the user
 	Ahead   int64      `json:"ahead"`              // number of these users who reached it before the user
@@ -117,10 +121,12 @@ type ScoreSources struct {
 // RankingAnswer is the response of GET /v1/users/{user_id}/rank at about the same time. It is not from
 // the same snapshot: while events are recorded, the two can differ for some milliseconds.
 type RankingAnswer struct {
-	Score          int64     `json:"score"`
+	Score int64 `json:"score"`
+	// What decides among equal scores; absent on boards without subscores.
+	Subscore       *int64    `json:"subscore,omitempty"`
 	Rank           int64     `json:"rank"`
 	AsOf           time.Time `json:"as_of"`
-	Agrees         bool      `json:"agrees"` // true if score and rank are those of the explanation
+	Agrees         bool      `json:"agrees"` // true if scores and rank are those of the explanation
 	Degraded       bool      `json:"degraded"`
 	DegradedReason string    `json:"degraded_reason,omitempty"`
 }

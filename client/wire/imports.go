@@ -51,6 +51,8 @@ type ImportRecord struct {
 	// What the score says about itself: an object of at most 1 KiB, for boards that keep metadata. It is written with
 	// the score, if that has changed.
 	Metadata Object `json:"metadata,omitempty"`
+	// What decides among equal scores there, for boards that have subscores.
+	Subscore *int64 `json:"subscore,omitempty"`
 }
 
 // ImportRecords is the body of POST /v1/admin/imports/{id}/records: up to 500 records of

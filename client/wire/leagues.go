@@ -33,9 +33,11 @@ type LeaguePlace struct {
 	State  string `json:"state"`
 	Cohort int64  `json:"cohort,omitempty"` // id of the cohort; absent unless placed
 	// Rank in the cohort; absent without a standing, for example while the user is on no board.
-	Rank    int64  `json:"rank,omitempty"`
-	Score   *int64 `json:"score,omitempty"`   // score on the board, in points within ±(2^53 − 1)
-	Players int64  `json:"players,omitempty"` // number of ranked players of the cohort
+	Rank  int64  `json:"rank,omitempty"`
+	Score *int64 `json:"score,omitempty"` // score on the board, in points within ±(2^53 − 1)
+	// What decides among equal scores; absent on boards without subscores.
+	Subscore *int64 `json:"subscore,omitempty"`
+	Players  int64  `json:"players,omitempty"` // number of ranked players of the cohort
 	// What the rank would lead to if the period ended now: promotion, safe or relegation.
 	Zone       string    `json:"zone,omitempty"`
 	Neighbours []Entry   `json:"neighbours,omitempty"` // k above, the user, k below, with their ranks in the cohort
@@ -62,6 +64,29 @@ type Cohort struct {
 	NextAfter      int64  `json:"next_after,omitempty"`
 	Degraded       bool   `json:"degraded"`
 	DegradedReason string `json:"degraded_reason,omitempty"`
+}
+
+// CohortFill is how full a cohort is, and who would move if the period ended now.
+type CohortFill struct {
+	Cohort   int64 `json:"cohort"`   // id of the cohort
+	Division int   `json:"division"` // division of the cohort; 1 is the lowest
+	// Value of the attribute by which cohorts fill; absent for cohorts without one.
+	Attribute string `json:"attribute,omitempty"`
+	Players   int64  `json:"players"`  // number of players who have a place, ranked or not
+	Size      int64  `json:"size"`     // maximum number of players
+	Full      bool   `json:"full"`     // true if it has been full; it then takes nobody any more
+	Promote   int    `json:"promote"`  // how many would move up if all its players were ranked
+	Relegate  int    `json:"relegate"` // how many would move down if all its players were ranked
+}
+
+// Cohorts is a page of the cohorts of a period of a league, by their ids.
+type Cohorts struct {
+	League    string       `json:"league"`    // the periodic board
+	Board     string       `json:"board"`     // the period
+	Divisions int          `json:"divisions"` // number of divisions of the league
+	Cohorts   []CohortFill `json:"cohorts"`   // the cohorts of the page
+	// Value of after for the next page; absent on the last page.
+	NextAfter int64 `json:"next_after,omitempty"`
 }
 
 // LeagueOutcome is what the end of a period has decided about a player.

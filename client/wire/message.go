@@ -45,6 +45,8 @@ type Message struct {
 	UserID string `json:"user_id,omitempty"`
 	// In user.rank.updated and user.tier.updated: the user's new score, in points.
 	Score *int64 `json:"score,omitempty"`
+	// In user.rank.updated and user.tier.updated: what decides among equal scores; absent on boards without subscores.
+	Subscore *int64 `json:"subscore,omitempty"`
 	// In user.rank.updated and user.tier.updated: the new rank, from 1.
 	Rank *int64 `json:"rank,omitempty"`
 	// In user.rank.updated: the rank before, from 1; absent if the server does not know it.

@@ -39,8 +39,10 @@ type User struct {
 
 // UserScore is a user's score on one board. A hidden score is in no ranking.
 type UserScore struct {
-	Board     string    `json:"board"`
-	Score     int64     `json:"score"`
+	Board string `json:"board"`
+	Score int64  `json:"score"`
+	// What decides among equal scores; absent on boards without subscores.
+	Subscore  *int64    `json:"subscore,omitempty"`
 	Version   int64     `json:"version"` // version of the user's score on the board: 1, 2, 3, … with each event
 	ReachedAt time.Time `json:"reached_at"`
 	Hidden    bool      `json:"hidden,omitempty"` // true if the score is in no ranking, as while the user is banned

@@ -6,9 +6,11 @@ import (
 
 // Entry is one row of a board.
 type Entry struct {
-	Rank        int64  `json:"rank"`
-	UserID      string `json:"user_id"`
-	Score       int64  `json:"score"` // score on the board, in points within ±(2^53 − 1)
+	Rank   int64  `json:"rank"`
+	UserID string `json:"user_id"`
+	Score  int64  `json:"score"` // score on the board, in points within ±(2^53 − 1)
+	// What decides among equal scores; absent on boards without subscores.
+	Subscore    *int64 `json:"subscore,omitempty"`
 	DisplayName string `json:"display_name,omitempty"`
 	AvatarURL   string `json:"avatar_url,omitempty"`
 	// true for a user who is not on any board: rank is the one that the score would have
@@ -37,9 +39,11 @@ type Top struct {
 // Place is the standing of one user on a board. Percentile is the share of users ranked
 // below, in percent.
 type Place struct {
-	Board          string    `json:"board"`
-	UserID         string    `json:"user_id"`
-	Score          int64     `json:"score"`
+	Board  string `json:"board"`
+	UserID string `json:"user_id"`
+	Score  int64  `json:"score"`
+	// What decides among equal scores; absent on boards without subscores.
+	Subscore       *int64    `json:"subscore,omitempty"`
 	Rank           int64     `json:"rank"`
 	Total          int64     `json:"total"`
 	Percentile     float64   `json:"percentile"` // share of users ranked below, in percent with one decimal

@@ -67,7 +67,11 @@ type WhatIfChange struct {
 	NewRank  int64  `json:"new_rank,omitempty"`  // rank under the rules; absent: not on the board
 	Score    int64  `json:"score"`               // current score
 	NewScore *int64 `json:"new_score,omitempty"` // score under the rules; absent: not on the board
-	Rejected int64  `json:"rejected,omitempty"`  // number of rejected events
+	// What decides among equal scores now; absent on boards without subscores.
+	Subscore *int64 `json:"subscore,omitempty"`
+	// Subscore under the rules; absent where new_score is, and on boards without subscores.
+	NewSubscore *int64 `json:"new_subscore,omitempty"`
+	Rejected    int64  `json:"rejected,omitempty"` // number of rejected events
 	// The first ten rejected events. None: only others' events decide.
 	Events []WhatIfEvent `json:"events,omitempty"`
 }

@@ -33,6 +33,10 @@ type IncrementRequest struct {
 	// What the submission says about itself: an object of at most 1 KiB, for boards that keep metadata. Requires the
 	// header scheme, because the field scheme does not cover it.
 	Metadata Object `json:"metadata,omitempty"`
+	// What decides among equal scores, on boards that have subscores, within the limits of the board: added on increment
+	// boards, kept with the score on best and latest boards; 0 by default. Requires the header scheme, because the field
+	// scheme does not cover it.
+	Subscore *int64 `json:"subscore,omitempty"`
 
 	WithoutDelta bool   `json:"-"` // the decoded body has none, which is not the 0 that some boards accept
 	SignedDelta  string `json:"-"` // as it stands in the decoded body, if that is not the plain integer
@@ -46,13 +50,17 @@ const (
 )
 
 // Receipt is the outcome of an increment on one board. Applied is the difference between
-// NewScore and PreviousScore. Replayed is true if the event was already counted. Rank is
+// NewScore and PreviousScore; the subscore may have changed although it is 0. Replayed is true if the event was already counted. Rank is
 // null if it could not be read in time.
 type Receipt struct {
 	UserID        string `json:"user_id"`
 	Board         string `json:"board"`
 	NewScore      int64  `json:"new_score"` // the user's score after the event, in points
 	PreviousScore *int64 `json:"previous_score"`
+	// The user's subscore after the event; absent on boards without subscores.
+	NewSubscore *int64 `json:"new_subscore,omitempty"`
+	// The subscore before; absent where previous_score is null, and on boards without subscores.
+	PreviousSubscore *int64 `json:"previous_subscore,omitempty"`
 	// Current rank on the board, from 1; null if it could not be read in time.
 	Rank             *int64 `json:"rank"`
 	Version          int64  `json:"version"` // version of the user's score on the board: 1, 2, 3, … with each event

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -37,7 +38,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	var partitions int
 	bounds := map[string]**int64{
 		"min-delta": &r.MinDelta, "max-delta": &r.MaxDelta, "min-score": &r.MinScore, "max-score": &r.MaxScore,
-		"attempts": &r.Attempts,
+		"attempts": &r.Attempts, "min-subscore": &r.MinSubscore, "max-subscore": &r.MaxSubscore,
 	}
 	cmd := &cobra.Command{
 		Use: "create NAME", Short: "Create a board", Args: exactArgs("NAME"),
@@ -48,6 +49,8 @@ func newBoardCreateCmd(p *program) *cobra.Command {
   sbctl board create open --period season --season spring --starts 7d --ends 14d --join required --max-players 64
   sbctl board create friday --period cron --schedule "0 18 * * fri" --time-zone Europe/Berlin --dry-run
   sbctl board create stars --period weekly --divisions 5 --cohort-size 50 --promote 10 --relegate 5
+  sbctl board create table --subscore highest --min-subscore -20 --max-subscore 20
+  sbctl board create ring --mode best --order lowest --title "Ring of fire" --color "#d55e00"
   sbctl board create clans --team-of arena --aggregate best:5 --moves from-now`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			r.Board = args[0]
@@ -124,6 +127,10 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.Int64("max-delta", 0, "maximum delta (default 1000000; on best and latest boards the maximum score)")
 	f.Int64("min-score", 0, "minimum score (default −(2^53 − 1))")
 	f.Int64("max-score", 0, "maximum score (default 2^53 − 1)")
+	f.StringVar(&r.Subscore, "subscore", "", "which `subscore` ranks first among equal scores: none (submissions have no "+
+		"subscore, the default), highest or lowest")
+	f.Int64("min-subscore", 0, "minimum subscore of an increment (default −(2^53 − 1))")
+	f.Int64("max-subscore", 0, "maximum subscore of an increment (default 2^53 − 1)")
 	f.StringVar(&r.Metadata, "metadata", "", "who sees metadata of standings: none (it is not kept), self or public")
 	f.StringVar(&r.Ties, "ties", "", "how equal scores rank: unique (the first is ahead, the default) or shared")
 	f.Int64("attempts", 0, "maximum number of events of a user per period; 0: no limit")
@@ -131,7 +138,16 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 		"required (only users who have joined it)")
 	f.Int64Var(&r.MaxPlayers, "max-players", 0, "maximum number of users who join a period; 0: no limit")
 	f.BoolVar(&r.LateJoin, "late-join", false, "let users join a period that has begun")
+	addAppearanceFlags(f, &r.Title, &r.Description, &r.Color, &r.Image)
 	return cmd
+}
+
+// addAppearanceFlags adds what pages show of a board.
+func addAppearanceFlags(f *pflag.FlagSet, title, description, color, image *string) {
+	f.StringVar(title, "title", "", "title that pages show instead of the name, up to 80 characters")
+	f.StringVar(description, "description", "", "plain text that pages show below the title, up to 500 characters")
+	f.StringVar(color, "color", "", "colour of links and marks of pages, as #rrggbb")
+	f.StringVar(image, "image", "", "https `URL` of a square picture for pages")
 }
 
 // boardTable shows a board; current is its current period, nil if it has none or it was
@@ -140,6 +156,10 @@ func boardTable(b, current *client.Board) *table {
 	t := newTable()
 	t.add("board", b.Board)
 	for _, row := range [][2]string{
+		{"title", b.Title},
+		{"description", b.Description},
+		{"color", b.Color},
+		{"image", b.Image},
 		{"family", b.Family},
 		{"current", b.Current},
 		{"status", statusCell(b, current)},
@@ -148,6 +168,7 @@ func boardTable(b, current *client.Board) *table {
 		{"delta", deltaCell(b)},
 		{"teams", teamCell(b)},
 		{"score", fmt.Sprintf("%d to %d", b.MinScore, b.MaxScore)},
+		{"subscore", subscoresCell(b)},
 		{"attempts", attemptsCell(b)},
 		{"metadata", b.Metadata},
 		{"ties", b.Ties},
@@ -188,6 +209,14 @@ func partitionsCell(b *client.Board) string {
 		return ""
 	}
 	return strconv.Itoa(b.Partitions)
+}
+
+// subscoresCell is which subscore ranks first, and the bounds; "" for a board without subscores.
+func subscoresCell(b *client.Board) string {
+	if b.MinSubscore == nil || b.MaxSubscore == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s first, %d to %d", b.Subscore, *b.MinSubscore, *b.MaxSubscore)
 }
 
 // joinCell is who may submit to a period; "" for everybody.

@@ -48,8 +48,8 @@ can explain their own rank; operators (score:operate) anyone's.`,
 // explanation says in sentences what a rank follows from.
 func explanation(e *client.RankExplanation) []string {
 	lines := []string{
-		fmt.Sprintf("%s is %s of %d on %s with a score of %d, reached at %s", e.UserID, ordinal(e.Rank), e.Total,
-			e.Board, e.Score, e.ReachedAt.Format(time.RFC3339)),
+		fmt.Sprintf("%s is %s of %d on %s with a score of %s, reached at %s", e.UserID, ordinal(e.Rank), e.Total,
+			e.Board, withSubscore(e.Score, e.Subscore), e.ReachedAt.Format(time.RFC3339)),
 		pointSources(e),
 	}
 	if n := e.Above; n != nil {
@@ -59,7 +59,10 @@ func explanation(e *client.RankExplanation) []string {
 		lines = append(lines, nextTo(n, "behind"))
 	}
 	if e.Tie.Users > 1 {
-		line := fmt.Sprintf("%s have this score", english.Count(e.Tie.Users, "user"))
+		line := english.Count(e.Tie.Users, "user") + " have this score"
+		if e.Subscore != nil {
+			line += " and subscore"
+		}
 		if e.Tie.FirstAt != nil {
 			line += fmt.Sprintf("; %s reached it first, at %s", e.Tie.First, e.Tie.FirstAt.Format(time.RFC3339Nano))
 		}
@@ -76,8 +79,8 @@ func explanation(e *client.RankExplanation) []string {
 			"reads return the same rank and score; they include all changes up to at least %s%s",
 			r.AsOf.Format(time.RFC3339Nano), degradedNote(r.Degraded, r.DegradedReason)))
 	default:
-		lines = append(lines, fmt.Sprintf("reads return %s with %d; they include all changes up to at least %s%s, and "+
-			"PostgreSQL was read as of %s", ordinal(r.Rank), r.Score, r.AsOf.Format(time.RFC3339Nano),
+		lines = append(lines, fmt.Sprintf("reads return %s with %s; they include all changes up to at least %s%s, and "+
+			"PostgreSQL was read as of %s", ordinal(r.Rank), withSubscore(r.Score, r.Subscore), r.AsOf.Format(time.RFC3339Nano),
 			degradedNote(r.Degraded, r.DegradedReason), e.AsOf.Format(time.RFC3339Nano)))
 	}
 	return lines
@@ -110,6 +113,10 @@ func pointSources(e *client.RankExplanation) string {
 
 // nextTo describes the user directly ahead or behind.
 func nextTo(n *client.RankNeighbour, where string) string {
+	if n.Difference == 0 && n.Subscore != nil {
+		return fmt.Sprintf("%s is directly %s with the same score and a subscore of %d, reached at %s",
+			shownName(n.Entry), where, *n.Subscore, n.ReachedAt.Format(time.RFC3339Nano))
+	}
 	if n.Difference == 0 {
 		return fmt.Sprintf("%s is directly %s with the same score, reached at %s", shownName(n.Entry), where,
 			n.ReachedAt.Format(time.RFC3339Nano))

@@ -24,8 +24,9 @@ func newExportBoardCmd(p *program) *cobra.Command {
 	return &cobra.Command{
 		Use: "board BOARD", Short: "Export all standings of a board, best first", Args: exactArgs("BOARD"),
 		Long: `Export all standings of a board as they are in PostgreSQL at one moment, best first,
-with rank, user_id, score and reached_at: one JSON object a line, or CSV with a header
-(--output csv). Banned users are not in it. The audit trail records each export.`,
+with rank, user_id, score and reached_at, and the subscore on boards that have them: one
+JSON object a line, or CSV with a header (--output csv). Banned users are not in it. The
+audit trail records each export.`,
 		Example: trimExamples(`
   sbctl export board global > global.ndjson
   sbctl export board global --output csv > global.csv`),
@@ -60,13 +61,29 @@ func ndjsonStandings(out *bufio.Writer) func(client.Standing) error {
 }
 
 func csvStandings(out *csv.Writer) (write func(client.Standing) error, flush func() error) {
-	write = func(s client.Standing) error {
-		return out.Write([]string{
-			number(s.Rank), s.UserID, number(s.Score), s.ReachedAt.Format(time.RFC3339Nano),
-		})
+	titled := false
+	title := func(subscores bool) { // flush returns what fails
+		names := []string{"rank", "user_id", "score", "subscore", "reached_at"}
+		if !subscores {
+			names = slices.Delete(names, 3, 4)
+		}
+		titled = true
+		_ = out.Write(names)
 	}
-	_ = out.Write([]string{"rank", "user_id", "score", "reached_at"}) // flush returns what fails
+	write = func(s client.Standing) error {
+		if !titled {
+			title(s.Subscore != nil)
+		}
+		row := []string{number(s.Rank), s.UserID, number(s.Score)}
+		if s.Subscore != nil { // on all rows or on none
+			row = append(row, number(*s.Subscore))
+		}
+		return out.Write(append(row, s.ReachedAt.Format(time.RFC3339Nano)))
+	}
 	return write, func() error {
+		if !titled {
+			title(false)
+		}
 		out.Flush()
 		return out.Error()
 	}

@@ -106,11 +106,12 @@ board.`,
 					ms(list.AgeMS), degradedNote(list.Degraded, list.DegradedReason))
 			}
 			return p.print(list, func() *table {
-				t := newTable(">LIST RANK", ">RANK", "USER", ">SCORE")
+				t := newTable(">LIST RANK", ">RANK", "USER", ">SCORE", ">SUBSCORE")
 				for _, e := range list.Entries {
-					t.add(strconv.Itoa(e.ListRank), number(e.Rank), shownName(e.Entry), number(e.Score))
+					t.add(strconv.Itoa(e.ListRank), number(e.Rank), shownName(e.Entry), number(e.Score),
+						subscoreCell(e.Subscore))
 				}
-				return t
+				return t.withoutEmpty("SUBSCORE")
 			})
 		}),
 	}

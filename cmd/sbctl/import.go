@@ -78,6 +78,7 @@ func newImportCSVCmd(p *program) *cobra.Command {
 		Use: "csv FILE", Short: "Import a CSV file with the columns user_id and score", Args: exactArgs("FILE"),
 		Long: `Import a CSV file (or "-") with the header user_id,score and a line for each user. All
 lines are checked before anything is written. Equal scores rank in the order of the lines.
+A column subscore is read, too, for a board that has subscores.
 
 Scores are totals: a second file with the same --source writes what has changed since the
 first. To add the scores of two systems, give each a --source of its own.`,
@@ -133,6 +134,9 @@ func newImportNakamaCmd(p *program) *cobra.Command {
 not exist are created: the operators best, set and incr become the modes best, latest
 and increment; reset schedules become periods (UTC). The user
 ids are the owner ids. Of a board that resets, the current period is imported.
+
+A board with subscores is created as one, with the order of its scores for both; on a board that
+exists without them, they only decide the order of equal scores.
 
 Metadata is imported to boards that keep it, with each score that has changed; --metadata
 says who sees it on boards that are created.`,
@@ -217,6 +221,7 @@ type planned struct {
 	Order       string   `json:"order"`
 	Period      string   `json:"period"`
 	Schedule    string   `json:"schedule,omitempty"` // of a board with the period cron
+	Subscore    string   `json:"subscore,omitempty"` // which ranks first among equal scores; absent for none
 	Metadata    string   `json:"metadata,omitempty"` // who sees it; not imported if absent or none
 	Records     int      `json:"records"`
 	Imported    int64    `json:"imported"` // users, by earlier runs
@@ -226,7 +231,7 @@ type planned struct {
 	from    sources.Board
 	records []scoreboard.ImportRecord
 	id      int64 // of the import
-	written map[scoreboard.UserID]scoreboard.Score
+	written map[scoreboard.UserID]scoreboard.Pair
 }
 
 // noteCell is what an operator should know about a board of the plan.

@@ -142,7 +142,9 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 	case wire.CodeOf(err) == wire.CodeNotFound && b.Mode == "":
 		return fmt.Errorf("%w; create it with \"sbctl board create\"", err)
 	case wire.CodeOf(err) == wire.CodeNotFound:
-		b.Metadata = r.flags.metadata
+		if b.Metadata = r.flags.metadata; b.from.Subscores > 0 {
+			b.Subscore = b.Order
+		}
 		if b.Create, b.Problem = true, b.from.Unsupported; b.Problem != "" {
 			b.Problem += "; create the board"
 			return nil
@@ -154,6 +156,11 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 			b.Problem = fmt.Sprintf("board %s has the mode %s and the order %s", b.Board, to.Mode, to.Order)
 			return nil
 		}
+		if b.from.Subscores > 0 && to.Subscore != "" && to.Subscore != b.Order {
+			b.Problem = fmt.Sprintf("of equal scores, board %s ranks the %s subscore first", b.Board, to.Subscore)
+			return nil
+		}
+		b.Subscore = to.Subscore
 		b.Mode, b.Order, b.Period, b.Schedule, b.Metadata = to.Mode, to.Order, to.Period, to.Schedule, to.Metadata
 		minScore, maxScore = scoreboard.Score(to.MinScore), scoreboard.Score(to.MaxScore)
 	}
@@ -163,6 +170,9 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 	}
 	b.Records = len(b.records)
 	b.addMetadataNote()
+	if lost := b.dropSubscores(); lost > 0 {
+		b.NotImported = append(b.NotImported, fmt.Sprintf("%d subscores, except for the order of equal scores", lost))
+	}
 	for _, record := range b.records {
 		if record.Score < minScore || record.Score > maxScore {
 			return fmt.Errorf("user %s has the score %d; board %s takes %d to %d",
@@ -178,6 +188,20 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 		b.Imported = before.Users
 	}
 	return withoutImports(err)
+}
+
+// dropSubscores removes the subscores of the records if the board has none, and returns how many were not 0.
+func (b *planned) dropSubscores() (lost int) {
+	if b.Subscore != "" {
+		return 0
+	}
+	for i := range b.records {
+		if b.records[i].Subscore != nil {
+			b.records[i].Subscore = nil
+			lost++
+		}
+	}
+	return lost
 }
 
 // addMetadataNote says of how many records the metadata is not imported.
@@ -242,6 +266,7 @@ func (r *importRun) followBoard(ctx context.Context, b *planned, result *importe
 	if b.records, err = r.from.Records(ctx, &b.from); err != nil {
 		return false, err
 	}
+	b.dropSubscores()
 	before, rejected := result.Written, result.Rejected
 	result.Rejected = 0
 	if err := r.write(ctx, b, result); err != nil {
@@ -261,14 +286,14 @@ func (r *importRun) start(ctx context.Context, b *planned) error {
 	if b.Create {
 		_, err := r.c.CreateBoard(ctx, client.BoardRequest{
 			Board: b.Board, Mode: b.Mode, Order: b.Order, Period: b.Period, Schedule: b.Schedule,
-			Metadata: b.Metadata,
+			Metadata: b.Metadata, Subscore: b.Subscore,
 		})
 		if err != nil {
 			return err
 		}
 	}
 	i, err := r.c.StartImport(ctx, client.ImportRequest{Source: b.Source, Board: b.Board})
-	b.id, b.written = i.ImportID, make(map[scoreboard.UserID]scoreboard.Score, len(b.records))
+	b.id, b.written = i.ImportID, make(map[scoreboard.UserID]scoreboard.Pair, len(b.records))
 	return err
 }
 
@@ -276,7 +301,7 @@ func (r *importRun) start(ctx context.Context, b *planned) error {
 // a mebibyte.
 const maxChunkMetadata = 128 << 10
 
-// write sends the records that this run has not sent with the same score.
+// write sends the records that this run has not sent with the same scores.
 func (r *importRun) write(ctx context.Context, b *planned, result *imported) error {
 	progress := progress(r.p.output)
 	described := 0 // bytes of the metadata in the chunk
@@ -291,7 +316,9 @@ func (r *importRun) write(ctx context.Context, b *planned, result *imported) err
 		}
 		result.Written, result.Unchanged = result.Written+out.Written, result.Unchanged+out.Unchanged
 		for _, sent := range chunk {
-			b.written[scoreboard.UserID(sent.UserID)] = scoreboard.Score(sent.Score)
+			b.written[scoreboard.UserID(sent.UserID)] = (&scoreboard.ImportRecord{
+				Score: scoreboard.Score(sent.Score), Subscore: (*scoreboard.Score)(sent.Subscore),
+			}).Pair()
 		}
 		for _, rejected := range out.Rejected {
 			delete(b.written, scoreboard.UserID(rejected.UserID))
@@ -304,11 +331,12 @@ func (r *importRun) write(ctx context.Context, b *planned, result *imported) err
 		return nil
 	}
 	for n, record := range b.records {
-		if score, sent := b.written[record.User]; sent && score == record.Score {
+		if written, sent := b.written[record.User]; sent && written == record.Pair() {
 			continue
 		}
 		chunk = append(chunk, client.ImportRecord{
-			UserID: string(record.User), Score: int64(record.Score), Metadata: wire.Object(record.Metadata),
+			UserID: string(record.User), Score: int64(record.Score), Subscore: (*int64)(record.Subscore),
+			Metadata: wire.Object(record.Metadata),
 		})
 		described += len(record.Metadata)
 		if len(chunk) == client.MaxImportRecords || described >= maxChunkMetadata {
@@ -332,14 +360,14 @@ func (r *importRun) verify(ctx context.Context, b *planned, result *imported) er
 	}
 	var digest uint64
 	for _, record := range b.records {
-		digest += scoreboard.ImportDigest(record.User, record.Score)
+		digest += scoreboard.ImportDigest(record.User, record.Pair())
 	}
 	if summary.Users != int64(len(b.records)) || summary.Digest != strconv.FormatUint(digest, 10) {
 		return r.compare(ctx, b, result)
 	}
 	result.Users, result.Differences, result.Misplaced = len(b.records), 0, 0
 	result.Sum, result.Others = summary.Sum, int(summary.Others)
-	for place, record := range bestOf(b.records, scoreboard.Order(b.Order)) {
+	for place, record := range b.best() {
 		if place >= len(summary.Top) || summary.Top[place] != string(record.User) {
 			result.Misplaced++
 		}
@@ -349,24 +377,33 @@ func (r *importRun) verify(ctx context.Context, b *planned, result *imported) er
 
 // compare compares each user of the source with the standings of the board.
 func (r *importRun) compare(ctx context.Context, b *planned, result *imported) error {
-	want := make(map[scoreboard.UserID]scoreboard.Score, len(b.records))
+	want := make(map[scoreboard.UserID]scoreboard.Pair, len(b.records))
 	for _, record := range b.records {
-		want[record.User] = record.Score
+		want[record.User] = record.Pair()
 	}
-	ranked := bestOf(b.records, scoreboard.Order(b.Order))
+	ranked := b.best()
 	result.Users, result.Differences, result.Misplaced, result.Others = len(b.records), len(b.records), 0, 0
 	sum, place, shown := new(big.Int), 0, 0
 	_, err := r.c.ExportBoard(ctx, b.Board, func(s client.Standing) error {
-		score, ours := want[scoreboard.UserID(s.UserID)]
+		pair, ours := want[scoreboard.UserID(s.UserID)]
 		if !ours {
 			result.Others++
 			return nil
 		}
 		sum.Add(sum, big.NewInt(s.Score))
-		if scoreboard.Score(s.Score) == score {
+		subscore := int64(0)
+		if s.Subscore != nil {
+			subscore = *s.Subscore
+		}
+		switch shown++; {
+		case scoreboard.Score(s.Score) == pair.Score && scoreboard.Score(subscore) == pair.Subscore:
 			result.Differences--
-		} else if shown++; shown <= maxPrintedFailures {
-			r.p.infof("%s: user %s has the score %d, not %d", b.Board, s.UserID, s.Score, score)
+			shown--
+		case shown > maxPrintedFailures:
+		case scoreboard.Score(s.Score) != pair.Score:
+			r.p.infof("%s: user %s has the score %d, not %d", b.Board, s.UserID, s.Score, pair.Score)
+		default:
+			r.p.infof("%s: user %s has the subscore %d, not %d", b.Board, s.UserID, subscore, pair.Subscore)
 		}
 		if place < len(ranked) && string(ranked[place].User) != s.UserID {
 			result.Misplaced++
@@ -378,11 +415,13 @@ func (r *importRun) compare(ctx context.Context, b *planned, result *imported) e
 	return err
 }
 
-// bestOf returns the best records, in the order of their ranks; equal scores keep theirs.
-func bestOf(records []scoreboard.ImportRecord, order scoreboard.Order) []scoreboard.ImportRecord {
-	ranked := slices.Clone(records)
+// best returns the best records, in the order of their ranks; equal scores keep theirs.
+func (b *planned) best() []scoreboard.ImportRecord {
+	board := scoreboard.Board{Order: scoreboard.Order(b.Order), Subscore: scoreboard.Order(b.Subscore)}
+	ranked := slices.Clone(b.records)
 	slices.SortStableFunc(ranked, func(a, b scoreboard.ImportRecord) int {
-		return int(min(1, max(-1, order.Key(a.Score)-order.Key(b.Score))))
+		first, second := board.PositionOf(a.Pair(), time.Time{}, ""), board.PositionOf(b.Pair(), time.Time{}, "")
+		return first.Compare(&second)
 	})
 	return ranked[:min(len(ranked), comparedTop)]
 }

@@ -109,6 +109,12 @@ func TestImportFromNakama(t *testing.T) {
 			t.Errorf("the lowest time first: got %q, want %q", got, laps)
 		}
 	}
+	if b, err := i.client.Board(t.Context(), "kills"); err != nil || b.Subscore != "highest" {
+		t.Errorf("got %+v, %v, want a board with subscores", b, err)
+	}
+	if b, err := i.client.Board(t.Context(), "daily_laps"); err != nil || b.Subscore != "" {
+		t.Errorf("got %+v, %v, want a board without subscores", b, err)
+	}
 	// The board without a counterpart is named, and the others are imported.
 	if code, boards, errs := i.run(t.Context(), "nakama", "debts", "cup", "--postgres", url); code != exitCheckFailed ||
 		boards["cup"].Written != 1 || !strings.Contains(errs, "no mode is like the operator decrement") {
@@ -122,13 +128,16 @@ func TestImportFromNakama(t *testing.T) {
 			nakamaUser+"2")
 		db.Do(t, `update leaderboard_record set score = 40 where leaderboard_id = 'kills' and owner_id = $1`,
 			nakamaUser+"4")
+		db.Do(t, `update leaderboard_record set subscore = 20 where leaderboard_id = 'kills' and owner_id = $1`,
+			nakamaUser+"3")
 	}()
 	code, boards, errs := i.run(t.Context(), "nakama", "kills", "--postgres", url, "--follow", "--interval", "2s")
 	<-changed
-	if b := boards["kills"]; code != exitOK || b.Written != 2 || b.Differences != 0 {
+	if b := boards["kills"]; code != exitOK || b.Written != 3 || b.Differences+b.Misplaced != 0 {
 		t.Errorf("exit code %d, %+v, %s", code, boards, errs)
 	}
-	if got := i.standings("kills"); len(got) != 4 || got[0] != nakamaUser+"2 120" || got[3] != nakamaUser+"4 40" {
+	want := []string{nakamaUser + "2 120", nakamaUser + "3 50", nakamaUser + "1 50", nakamaUser + "4 40"}
+	if got := i.standings("kills"); !slices.Equal(got, want) {
 		t.Errorf("after the changes: got %q", got)
 	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,7 +16,7 @@ func newLeagueCmd(p *program) *cobra.Command {
 	return newNounCmd("league", "Show places, cohorts and outcomes of leagues", `
   sbctl league place weekly --user ada
   sbctl league cohort weekly 4711`,
-		newLeaguePlaceCmd(p), newLeagueCohortCmd(p), newLeagueHistoryCmd(p), newLeagueRecomputeCmd(p))
+		newLeaguePlaceCmd(p), newLeagueCohortCmd(p), newLeagueCohortsCmd(p), newLeagueHistoryCmd(p), newLeagueRecomputeCmd(p))
 }
 
 func newLeaguePlaceCmd(p *program) *cobra.Command {
@@ -58,11 +59,12 @@ func leaguePlaceTable(place *client.LeaguePlace) *table {
 	if place.Rank > 0 {
 		t.add("rank", fmt.Sprintf("%s of %s", number(place.Rank), number(place.Players)))
 		t.add("score", number(*place.Score))
+		addSubscore(t, "subscore", place.Subscore)
 		t.add("zone", place.Zone)
 	}
 	t.add("time left", (time.Duration(place.SecondsLeft) * time.Second).String())
 	for _, e := range place.Neighbours {
-		t.add("#"+number(e.Rank), e.UserID+" "+number(e.Score))
+		t.add("#"+number(e.Rank), strings.TrimSpace(e.UserID+" "+number(e.Score)+" "+subscoreCell(e.Subscore)))
 	}
 	return t
 }
@@ -92,17 +94,52 @@ func newLeagueCohortCmd(p *program) *cobra.Command {
 				}
 			}
 			return p.print(page, func() *table {
-				t := newTable(">RANK", "USER", ">SCORE")
+				t := newTable(">RANK", "USER", ">SCORE", ">SUBSCORE")
 				for _, e := range page.Entries {
-					t.add(number(e.Rank), e.UserID, number(e.Score))
+					t.add(number(e.Rank), e.UserID, number(e.Score), subscoreCell(e.Subscore))
 				}
-				return t
+				return t.withoutEmpty("SUBSCORE")
 			})
 		}),
 	}
 	f := cmd.Flags()
 	f.Int64Var(&after, "after", 0, "continue after this rank")
 	f.IntVar(&limit, "limit", 0, "number of players, 1 to 200 (default all)")
+	return cmd
+}
+
+func newLeagueCohortsCmd(p *program) *cobra.Command {
+	var division, limit int
+	var after int64
+	cmd := &cobra.Command{
+		Use: "cohorts NAME", Short: "List the cohorts of a league, and how full they are", Args: exactArgs("NAME"),
+		Long: `List the cohorts of the current period of a league, or of a period, in the order in which they
+were opened: how many players have a place, and how many of them would move if all were ranked.`,
+		Example: trimExamples(`
+  sbctl league cohorts weekly --division 2
+  sbctl league cohorts weekly:2026-w47 --limit 1000 --output json`),
+		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
+			page, err := c.Cohorts(cmd.Context(), args[0], division, after, limit)
+			if err != nil {
+				return err
+			}
+			if !p.structured() && page.NextAfter > 0 {
+				p.infof("more: --after %d", page.NextAfter)
+			}
+			return p.print(page, func() *table {
+				t := newTable(">COHORT", ">DIVISION", ">PLAYERS", ">SIZE", "ATTRIBUTE", "FULL", ">UP", ">DOWN")
+				for _, f := range page.Cohorts {
+					t.add(number(f.Cohort), strconv.Itoa(f.Division), number(f.Players), number(f.Size), f.Attribute,
+						strconv.FormatBool(f.Full), strconv.Itoa(f.Promote), strconv.Itoa(f.Relegate))
+				}
+				return t.withoutEmpty("ATTRIBUTE")
+			})
+		}),
+	}
+	f := cmd.Flags()
+	f.IntVar(&division, "division", 0, "only cohorts of this division; 1 is the lowest")
+	f.Int64Var(&after, "after", 0, "continue after this cohort")
+	f.IntVar(&limit, "limit", 100, "number of cohorts, 1 to 1000")
 	return cmd
 }
 

@@ -14,12 +14,13 @@ type wouldRank struct {
 	UserID    string `json:"user_id"`
 	Board     string `json:"board"`
 	Score     int64  `json:"score"`
+	Subscore  *int64 `json:"subscore,omitempty"`
 	WouldRank int64  `json:"would_rank"`
 }
 
 func newRankCmd(p *program) *cobra.Command {
 	var q client.PlaceQuery
-	var score int64
+	var score, subscore int64
 	var past atFlags
 	cmd := &cobra.Command{
 		Use: "rank USER", Short: "Show a user's rank and neighbours, now or at a past time", Args: exactArgs("USER"),
@@ -38,6 +39,12 @@ func newRankCmd(p *program) *cobra.Command {
 			if cmd.Flags().Changed("score") {
 				q.Score = &score
 			}
+			if cmd.Flags().Changed("subscore") {
+				if q.Score == nil {
+					return usagef("--subscore requires --score")
+				}
+				q.Subscore = &subscore
+			}
 			var place client.Place
 			err = readPast(cmd.Context(), p.output, c, &past, q.Board, q.At, func() (err error) {
 				place, err = c.Around(cmd.Context(), args[0], q)
@@ -45,12 +52,14 @@ func newRankCmd(p *program) *cobra.Command {
 			})
 			var refused *client.Error
 			if errors.As(err, &refused) && refused.WouldRank > 0 {
-				would := wouldRank{UserID: args[0], Board: q.Board, Score: score, WouldRank: refused.WouldRank}
+				would := wouldRank{
+					UserID: args[0], Board: q.Board, Score: score, Subscore: q.Subscore, WouldRank: refused.WouldRank,
+				}
 				if p.structured() {
 					return p.print(would, nil)
 				}
-				_, err = fmt.Fprintf(p.stdout, "%s would be %s with a score of %d\n", args[0],
-					ordinal(would.WouldRank), score)
+				_, err = fmt.Fprintf(p.stdout, "%s would be %s with a score of %s\n", args[0],
+					ordinal(would.WouldRank), withSubscore(score, q.Subscore))
 			}
 			if err != nil || refused != nil {
 				return err
@@ -78,7 +87,16 @@ func newRankCmd(p *program) *cobra.Command {
 	}
 	cmd.Flags().IntVarP(&q.Neighbours, "neighbours", "k", 5, "number of rows above and below")
 	cmd.Flags().Int64Var(&score, "score", 0, "if the user has no score, show the rank that this score would have")
+	cmd.Flags().Int64Var(&subscore, "subscore", 0, "with --score: the subscore, on a board that has subscores")
 	past.add(cmd)
 	addBoardFlag(cmd, &q.Board)
 	return cmd
+}
+
+// withSubscore is a score in a sentence, with the subscore on a board that has them.
+func withSubscore(score int64, subscore *int64) string {
+	if subscore == nil {
+		return number(score)
+	}
+	return fmt.Sprintf("%d and a subscore of %d", score, *subscore)
 }

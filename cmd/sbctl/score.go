@@ -45,6 +45,7 @@ func placeTable(place client.Place) *table {
 	t.add("user", place.UserID)
 	t.add("board", place.Board)
 	t.add("score", number(place.Score))
+	addSubscore(t, "subscore", place.Subscore)
 	t.add("rank", fmt.Sprintf("%d of %d", place.Rank, place.Total))
 	if place.Metadata != "" {
 		t.add("metadata", string(place.Metadata))
@@ -72,12 +73,28 @@ func addFreshness(t *table, ageMS int64, degraded bool, reason string) {
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
+// addSubscore adds a row with a subscore; none on a board without subscores.
+func addSubscore(t *table, name string, subscore *int64) {
+	if subscore != nil {
+		t.add(name, number(*subscore))
+	}
+}
+
+// subscoreCell is a subscore in a table; "" on a board without subscores.
+func subscoreCell(subscore *int64) string {
+	if subscore == nil {
+		return ""
+	}
+	return number(*subscore)
+}
+
 // submitFlags are those of score submit.
 type submitFlags struct {
 	in         client.Increment
 	boards     []string
 	attributes []string
 	metadata   string
+	subscore   int64
 	file       string
 	results    string
 	workers    int
@@ -93,7 +110,7 @@ The server counts an event id of a user once, however often it is submitted. A
 failed submit prints its event id; retrying with --event-id is safe.
 
 --file takes NDJSON, lines of {"user_id", "delta", "event_id"?, "board"?,
-"action"?, "attributes"?, "if_period"?, "metadata"?}, or, if its name ends in .csv,
+"action"?, "attributes"?, "if_period"?, "metadata"?, "subscore"?}, or, if its name ends in .csv,
 CSV with these names in the first line.
 Lines are sent in batches, which require the scope score:update; with a user's
 token they are sent one by one.
@@ -108,6 +125,7 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were reject
   sbctl score submit --user alice --delta 5
   sbctl score submit --user alice --delta 5 --event-id match-8841 --board global
   sbctl score submit --user alice --delta 5 --attribute region=eu --attribute platform=pc
+  sbctl score submit --user alice --delta 3 --board league-table --subscore 2
   sbctl score submit --user alice --delta 5 --board weekly --if-period weekly:2026-w47
   sbctl score submit --file events.ndjson --workers 4`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, _ []string) error {
@@ -131,6 +149,7 @@ unreachable, and finished by an earlier run. Exit code 3: some lines were reject
 	flags.StringVar(&f.in.IfPeriod, "if-period", "",
 		"count only while this is the current `period` of the board, such as weekly:2026-w47")
 	flags.StringVar(&f.metadata, "metadata", "", "JSON `object` to keep with it, on boards that keep metadata")
+	flags.Int64Var(&f.subscore, "subscore", 0, "what decides among equal scores, on boards that have subscores")
 	flags.StringVar(&f.in.ActionToken, "action-token", "", "token of a started action (POST /v1/actions)")
 	flags.StringVar(&f.in.Attestation, "attestation", "", "attestation signed by a game server")
 	flags.StringVar(&f.file, "file", "", "submit the lines of this file; - reads stdin")
@@ -155,6 +174,9 @@ func submitOne(out *output, cmd *cobra.Command, c *client.Client, f *submitFlags
 			return usagef("--metadata must be a JSON object")
 		}
 		f.in.Metadata = json.RawMessage(f.metadata)
+	}
+	if cmd.Flags().Changed("subscore") {
+		f.in.Subscore = &f.subscore
 	}
 	ctx := noteWaits(cmd.Context(), out.infof)
 	if len(f.boards) > 1 {
@@ -192,6 +214,7 @@ func receiptTable(r client.Receipt) *table {
 	t.add("user", r.UserID)
 	t.add("board", r.Board)
 	t.add("score", fmt.Sprintf("%d (%+d)", r.NewScore, r.Applied))
+	addSubscore(t, "subscore", r.NewSubscore)
 	t.add("rank", rankOf(r))
 	t.add("version", number(r.Version))
 	t.add("event", r.ProcessedEventID)
@@ -211,17 +234,17 @@ func receiptTable(r client.Receipt) *table {
 const currentRank = "current rank"
 
 func receiptsTable(receipts []client.Receipt) *table {
-	t := newTable("BOARD", "USER", ">SCORE", ">APPLIED", ">RANK", "EVENT", "REPLAYED")
+	t := newTable("BOARD", "USER", ">SCORE", ">SUBSCORE", ">APPLIED", ">RANK", "EVENT", "REPLAYED")
 	for _, r := range receipts {
 		replayed := "no"
 		if r.Replayed { // then all of them are
 			replayed = "yes"
 			t.rename("RANK", strings.ToUpper(currentRank))
 		}
-		t.add(r.Board, r.UserID, number(r.NewScore), fmt.Sprintf("%+d", r.Applied), rankOf(r), r.ProcessedEventID,
-			replayed)
+		t.add(r.Board, r.UserID, number(r.NewScore), subscoreCell(r.NewSubscore), fmt.Sprintf("%+d", r.Applied),
+			rankOf(r), r.ProcessedEventID, replayed)
 	}
-	return t
+	return t.withoutEmpty("SUBSCORE")
 }
 
 func rankOf(r client.Receipt) string {

@@ -31,13 +31,15 @@ func newSignCmd(p *program) *cobra.Command {
 	var in wire.IncrementRequest
 	var boards []string
 	var at, data string
+	var subscore int64
 	cmd := &cobra.Command{
 		Use: "sign [METHOD PATH]", Short: "Sign a request and print it instead of sending it",
 		Long: `Sign a request and print the signed text, the signature and a curl command, to compare
 them with those of another implementation. Nothing is sent.
 
 Without arguments, sign an increment by its fields: user, delta, event id and time, and
-the boards and the action if they are given. With METHOD and PATH, sign a request by its
+the boards and the action if they are given; with --subscore by its headers, because the
+fields do not cover it. With METHOD and PATH, sign a request by its
 headers, with the body --data. The curl command takes the token from SBCTL_TOKEN. A
 server accepts a signature for a minute.`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -76,6 +78,9 @@ server accepts a signature for a minute.`,
 					return usagef("--user and --delta are required, or METHOD and PATH")
 				}
 				setBoards(&in, boards)
+				if cmd.Flags().Changed("subscore") {
+					in.Subscore = &subscore
+				}
 				r, of, err = signIncrement(cmd, s, &in, now)
 			} else {
 				r, of, err = signRequest(cmd, s, args[0], args[1], data, now)
@@ -101,6 +106,7 @@ server accepts a signature for a minute.`,
 	flags.StringVar(&in.EventID, "event-id", "", "event id (default: a new one)")
 	flags.StringSliceVar(&boards, "board", nil, "board, or several (default: none is named)")
 	flags.StringVar(&in.Action, "action", "", "name of the user's action")
+	flags.Int64Var(&subscore, "subscore", 0, "what decides among equal scores, on boards that have subscores")
 	flags.StringVar(&data, "data", "", "body of the request with METHOD and PATH; @FILE reads a file")
 	flags.StringVar(&at, "timestamp", "", "`time` of the signature (default: now)")
 	return cmd
@@ -114,21 +120,29 @@ func setBoards(in *wire.IncrementRequest, boards []string) {
 	}
 }
 
-// signIncrement signs by the fields of an increment.
+// signIncrement signs by the fields of an increment, or by the headers if they do not cover all of it.
 func signIncrement(
 	cmd *cobra.Command, s connection, in *wire.IncrementRequest, now time.Time,
 ) (*http.Request, signed, error) {
 	if in.EventID == "" {
 		in.EventID = client.NewEventID()
 	}
-	client.Signer{KeyID: s.KeyID.Value, Secret: s.KeySecret.Value}.Fields(in, now)
+	if in.Subscore != nil {
+		in.Timestamp = now.UTC().Format(time.RFC3339)
+	} else {
+		client.Signer{KeyID: s.KeyID.Value, Secret: s.KeySecret.Value}.Fields(in, now)
+	}
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(in); err != nil {
 		return nil, signed{}, err
 	}
-	r, err := newSignedRequest(cmd, s, http.MethodPost, "/v1/scores/increment", bytes.TrimSpace(body.Bytes()))
+	const path = "/v1/scores/increment"
+	if in.Subscore != nil {
+		return signRequest(cmd, s, http.MethodPost, path, string(bytes.TrimSpace(body.Bytes())), now)
+	}
+	r, err := newSignedRequest(cmd, s, http.MethodPost, path, bytes.TrimSpace(body.Bytes()))
 	return r, signed{
 		Scheme: "fields", KeyID: in.KeyID, Timestamp: in.Timestamp, Text: string(in.FieldText()),
 		Signature: in.Signature,

@@ -48,11 +48,12 @@ afterwards. The hash seals all of them; --output json shows what it is computed 
 				p.infof("more: --after %d", final.NextAfter)
 			}
 			return p.print(final, func() *table {
-				t := newTable(">RANK", "USER", ">SCORE", "REACHED")
+				t := newTable(">RANK", "USER", ">SCORE", ">SUBSCORE", "REACHED")
 				for _, e := range final.Entries {
-					t.add(number(e.Rank), e.UserID, number(e.Score), e.ReachedAt.Format(time.RFC3339))
+					t.add(number(e.Rank), e.UserID, number(e.Score), subscoreCell(e.Subscore),
+						e.ReachedAt.Format(time.RFC3339))
 				}
-				return t
+				return t.withoutEmpty("SUBSCORE")
 			})
 		}),
 	}

@@ -75,7 +75,7 @@ func noteOmitted(out *output, s *client.Statement, limit int) {
 
 // statementTable fits into 120 columns; JSON has all fields.
 func statementTable(user string, entries []client.StatementEntry) *table {
-	t := newTable("RECORDED", "BOARD", ">DELTA", ">SCORE", "EVENT", "ACTION", "KEY")
+	t := newTable("RECORDED", "BOARD", ">DELTA", ">SCORE", ">SUBSCORE", "EVENT", "ACTION", "KEY")
 	sent := map[string]string{} // by UUID, the event id as the client sent it
 	for _, e := range entries {
 		if id, err := scoreboard.ParseEventID(scoreboard.UserID(user), e.EventID); err == nil {
@@ -84,9 +84,9 @@ func statementTable(user string, entries []client.StatementEntry) *table {
 	}
 	for _, e := range entries {
 		t.add(e.RecordedAt.Format(time.RFC3339), e.Board, fmt.Sprintf("%+d", e.Delta), number(e.NewScore),
-			e.EventID, actionOf(e.Action, sent), e.KeyID)
+			subscoreCell(e.NewSubscore), e.EventID, actionOf(e.Action, sent), e.KeyID)
 	}
-	return t
+	return t.withoutEmpty("SUBSCORE")
 }
 
 // actionOf shows the event of an operator's action by the id that the client sent

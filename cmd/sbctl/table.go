@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
@@ -28,6 +29,28 @@ func newTable(headings ...string) *table {
 }
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// withoutEmpty drops the column of a heading if no row has anything in it.
+func (t *table) withoutEmpty(heading string) *table {
+	x := slices.Index(t.headings, heading)
+	if slices.ContainsFunc(t.rows, func(row []string) bool { return row[x] != "" }) {
+		return t
+	}
+	t.headings = slices.Delete(t.headings, x, x+1)
+	for i := range t.rows {
+		t.rows[i] = slices.Delete(t.rows[i], x, x+1)
+	}
+	right := make(map[int]bool, len(t.right))
+	for column := range t.right {
+		if column < x {
+			right[column] = true
+		} else if column > x {
+			right[column-1] = true
+		}
+	}
+	t.right = right
+	return t
+}
 
 // rename replaces a heading or a label.
 func (t *table) rename(from, to string) *table {

@@ -128,15 +128,15 @@ func degradedNote(degraded bool, reason string) string {
 
 // entriesTable lists rows of a board and marks those of user own.
 func entriesTable(entries []client.Entry, own string) *table {
-	t := newTable(">RANK", "USER", ">SCORE")
+	t := newTable(">RANK", "USER", ">SCORE", ">SUBSCORE")
 	for _, e := range entries {
-		row := []string{number(e.Rank), shownName(e), number(e.Score)}
+		row := []string{number(e.Rank), shownName(e), number(e.Score), subscoreCell(e.Subscore)}
 		if own != "" && e.UserID == own {
 			row = append(row, "◀")
 		}
 		t.add(row...)
 	}
-	return t
+	return t.withoutEmpty("SUBSCORE")
 }
 
 // shownName is the user id, with the display name if there is one.

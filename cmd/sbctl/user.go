@@ -158,7 +158,8 @@ func userTable(u *client.User) *table {
 		if s.Hidden {
 			hidden = ", hidden"
 		}
-		t.add("on "+s.Board, fmt.Sprintf("%d since %s%s", s.Score, s.ReachedAt.Format(time.RFC3339), hidden))
+		t.add("on "+s.Board, fmt.Sprintf("%s since %s%s", withSubscore(s.Score, s.Subscore),
+			s.ReachedAt.Format(time.RFC3339), hidden))
 	}
 	for _, f := range u.VoidFailures {
 		t.add(fmt.Sprintf("void %d", f.VoidID), f.State+", "+failureCell(f))

@@ -73,13 +73,13 @@ func printAllTime(out *output, m *client.AllTimeRanks) {
 }
 
 func historyTable(points []client.RankPoint) *table {
-	t := newTable("TIME", ">RANK", ">SCORE", ">USERS")
+	t := newTable("TIME", ">RANK", ">SCORE", ">SUBSCORE", ">USERS")
 	for _, p := range points {
 		rank, score := "", ""
 		if p.Rank != nil {
 			rank, score = number(*p.Rank), number(*p.Score)
 		}
-		t.add(p.At.Format(time.RFC3339), rank, score, number(p.Total))
+		t.add(p.At.Format(time.RFC3339), rank, score, subscoreCell(p.Subscore), number(p.Total))
 	}
-	return t
+	return t.withoutEmpty("SUBSCORE")
 }

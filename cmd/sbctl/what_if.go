@@ -186,7 +186,7 @@ func whatIfTable(r *client.WhatIf) *table {
 	for i := range r.Changes {
 		row := &r.Changes[i]
 		rank, score := whatIfCells(row)
-		t.add(fmt.Sprint(row.Rank), rank, row.UserID, fmt.Sprint(row.Score), score, whatIfEvents(row))
+		t.add(fmt.Sprint(row.Rank), rank, row.UserID, pairCell(row.Score, row.Subscore), score, whatIfEvents(row))
 	}
 	return t
 }
@@ -196,7 +196,15 @@ func whatIfCells(c *wire.WhatIfChange) (rank, score string) {
 	if c.NewScore == nil {
 		return "-", "-"
 	}
-	return fmt.Sprint(c.NewRank), fmt.Sprint(*c.NewScore)
+	return fmt.Sprint(c.NewRank), pairCell(*c.NewScore, c.NewSubscore)
+}
+
+// pairCell is a score, with the subscore in brackets on a board that has them.
+func pairCell(score int64, subscore *int64) string {
+	if subscore == nil {
+		return number(score)
+	}
+	return fmt.Sprintf("%d (%d)", score, *subscore)
 }
 
 // shortEvent is the width of an event's id in a table, which has the first characters only of a

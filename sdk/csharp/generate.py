@@ -36,7 +36,7 @@ namespace Scoreboard.Client
 SCALARS = {"integer": ("long", "Long"), "number": ("double", "Double"), "boolean": ("bool", "Bool")}
 
 # Optional numbers of which 0 says something else than their absence.
-OPTIONAL = ("attempts_left",)
+OPTIONAL = ("attempts_left", "subscore", "new_subscore", "previous_subscore")
 
 
 def pascal(name: str) -> str:

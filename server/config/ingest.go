@@ -42,8 +42,8 @@ func (i *Ingest) settings() []setting {
 			"true", live, &i.Async,
 		},
 		{
-			"ingest.actions", "action rules, comma-separated name:min:max, each with optional ;cooldown=5s " +
-				";max=10/1m " +
+			"ingest.actions", "action rules, comma-separated name:min:max, each with optional ;sub=MIN:MAX " +
+				"(of the subscore) ;cooldown=5s ;max=10/1m " +
 				";once=30s ;by=servers (or nobody, or KEY+KEY) ;users=USER+USER ;scope=SCOPE " +
 				"(of the token); the name * matches all other actions",
 			"", live, &i.Actions,

@@ -45,7 +45,7 @@ func (l *Leaderboard) standing(
 func (l *Leaderboard) count(
 	ctx context.Context, board *scoreboard.Board, p, ranked *scoreboard.Place, k int,
 ) (*scoreboard.Place, error) {
-	at := p.Position(board.Order)
+	at := p.Position(board)
 	beside := k
 	if board.SharesRanks() { // the rank is that of the one ahead, or not
 		beside = max(k, 1)
@@ -60,8 +60,8 @@ func (l *Leaderboard) count(
 		return nil, err
 	}
 	out := *p
-	out.Rank, out.Total = rankIn(around, &at, board.Order), around.Total+1
-	old := positionIn(around, ranked, p.User, board.Order)
+	out.Rank, out.Total = rankIn(around, &at, board), around.Total+1
+	old := positionIn(around, ranked, p.User, board)
 	if old != nil {
 		out.Total--
 		if old.Compare(&at) <= 0 {
@@ -70,10 +70,10 @@ func (l *Leaderboard) count(
 	}
 	out.AsOf, out.Degraded = around.AsOf, around.Degraded
 	if beside > 0 {
-		out.Neighbours = neighbours(around, &out, &at, board.Order, beside)
+		out.Neighbours = neighbours(around, &out, &at, board, beside)
 	}
 	if board.SharesRanks() {
-		shareRanks(around, &out, old, board.Order)
+		shareRanks(around, &out, old, board)
 	}
 	if k == 0 {
 		out.Neighbours = nil
@@ -84,13 +84,13 @@ func (l *Leaderboard) count(
 // shareRanks changes the ranks of a standing and its neighbours, which are those of the order, to
 // shared ones. around has those neighbours that have been there without the standing; old is where the
 // user was.
-func shareRanks(around *scoreboard.Top, p *scoreboard.Place, old *scoreboard.Position, order scoreboard.Order) {
+func shareRanks(around *scoreboard.Top, p *scoreboard.Place, old *scoreboard.Position, board *scoreboard.Board) {
 	rows := p.Neighbours
 	first := rows[0].Rank // of the standing itself: nobody is ahead
 	i := slices.IndexFunc(around.Entries, func(e scoreboard.Entry) bool { return e.User == rows[0].User })
 	if rows[0].User != p.User && i >= 0 {
 		first = around.Entries[i].Rank
-		if old != nil && old.Key < order.Key(rows[0].Score) {
+		if old != nil && board.Better(board.Pair(old.Key, old.SubKey), rows[0].Pair()) {
 			first--
 		}
 	}
@@ -100,24 +100,24 @@ func shareRanks(around *scoreboard.Top, p *scoreboard.Place, old *scoreboard.Pos
 
 // positionIn returns where the ranking has a user; nil if it is not known to.
 func positionIn(
-	around *scoreboard.Top, ranked *scoreboard.Place, user scoreboard.UserID, order scoreboard.Order,
+	around *scoreboard.Top, ranked *scoreboard.Place, user scoreboard.UserID, board *scoreboard.Board,
 ) *scoreboard.Position {
 	for i := range around.Entries {
 		if around.Entries[i].User == user {
-			return new(around.Position(i, order))
+			return new(around.Position(i, board))
 		}
 	}
 	if ranked == nil {
 		return nil
 	}
-	return new(ranked.Position(order))
+	return new(ranked.Position(board))
 }
 
 // rankIn returns the rank of a position behind all standings at or ahead of it, in the order of
 // the board.
-func rankIn(around *scoreboard.Top, at *scoreboard.Position, order scoreboard.Order) int64 {
+func rankIn(around *scoreboard.Top, at *scoreboard.Position, board *scoreboard.Board) int64 {
 	for i := range around.Entries {
-		if p := around.Position(i, order); p.Compare(at) > 0 {
+		if p := around.Position(i, board); p.Compare(at) > 0 {
 			return around.Ordinal(i)
 		}
 	}
@@ -129,11 +129,11 @@ func rankIn(around *scoreboard.Top, at *scoreboard.Position, order scoreboard.Or
 
 // neighbours returns the standing of p with k of others on each side.
 func neighbours(
-	around *scoreboard.Top, p *scoreboard.Place, at *scoreboard.Position, order scoreboard.Order, k int,
+	around *scoreboard.Top, p *scoreboard.Place, at *scoreboard.Position, board *scoreboard.Board, k int,
 ) []scoreboard.Entry {
 	var ahead, behind []scoreboard.Entry
 	for i := range around.Entries {
-		switch q := around.Position(i, order); {
+		switch q := around.Position(i, board); {
 		case around.Entries[i].User == p.User:
 		case q.Compare(at) <= 0:
 			ahead = append(ahead, around.Entries[i])
@@ -142,7 +142,7 @@ func neighbours(
 		}
 	}
 	ahead = ahead[max(len(ahead)-k, 0):]
-	own := scoreboard.Entry{User: p.User, Score: p.Score, Private: p.Private}
+	own := scoreboard.Entry{User: p.User, Score: p.Score, Subscore: p.Subscore, Private: p.Private}
 	all := slices.Concat(ahead, []scoreboard.Entry{own}, behind[:min(k, len(behind))])
 	for i := range all {
 		all[i].Rank = p.Rank + int64(i-len(ahead))

@@ -66,7 +66,7 @@ func (h *hanging) Ranks(
 	ctx context.Context,
 	_ *scoreboard.Board,
 	users []scoreboard.UserID,
-	_ []*scoreboard.Score,
+	_ []*scoreboard.Pair,
 ) ([]*int64, error) {
 	return make([]*int64, len(users)), h.wait(ctx)
 }
@@ -100,7 +100,7 @@ func (plainFallback) HasStanding(context.Context, scoreboard.BoardID, scoreboard
 	return true, nil
 }
 
-func (plainFallback) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) (int64, error) {
+func (plainFallback) RankOf(context.Context, *scoreboard.Board, scoreboard.Pair) (int64, error) {
 	return 7, nil
 }
 

@@ -33,9 +33,9 @@ type Ranking interface {
 	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
 	// Ranks returns a 1-based rank for each user, or nil, in one round trip. A
-	// nil score means the current rank.
+	// nil pair means the current rank.
 	Ranks(
-		ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score,
+		ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, pairs []*scoreboard.Pair,
 	) ([]*int64, error)
 }
 
@@ -54,7 +54,7 @@ type Standings interface {
 	Page(ctx context.Context, board *scoreboard.Board, after *scoreboard.Position, limit int) (*scoreboard.Top, error)
 	Place(ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
-	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
+	RankOf(ctx context.Context, board *scoreboard.Board, pair scoreboard.Pair) (int64, error)
 }
 
 // Budgets of one read: of the ranking before the store is called, of the store,
@@ -345,7 +345,7 @@ func (l *Leaderboard) privateList(
 			return nil, err
 		}
 		list.Entries = append(list.Entries, scoreboard.Entry{
-			Rank: p.Rank, User: p.User, Score: p.Score, Private: p.Private,
+			Rank: p.Rank, User: p.User, Score: p.Score, Subscore: p.Subscore, Private: p.Private,
 		})
 		list.Missing = slices.DeleteFunc(list.Missing, func(u scoreboard.UserID) bool { return u == p.User })
 	}
@@ -409,20 +409,20 @@ func knownAbsent(absent *cache[placeKey, struct{}], board scoreboard.BoardID, us
 	return true
 }
 
-// RankOf returns the rank of a score if it were reached now: behind all equal
-// scores, or with them on a board that shares ranks.
+// RankOf returns the rank of a score and a subscore if they were reached now: behind all equal
+// ones, or with them on a board that shares ranks.
 func (l *Leaderboard) RankOf(
-	ctx context.Context, board *scoreboard.Board, score scoreboard.Score,
+	ctx context.Context, board *scoreboard.Board, pair scoreboard.Pair,
 ) (rank int64, err error) {
 	_, err = l.withFallback(ctx, board, func(ctx context.Context) error {
 		// No user has an empty id.
-		ranks, err := l.ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Score{&score})
+		ranks, err := l.ranking.Ranks(ctx, board, []scoreboard.UserID{""}, []*scoreboard.Pair{&pair})
 		if err == nil && ranks[0] != nil {
 			rank = *ranks[0]
 		}
 		return err
 	}, func(ctx context.Context) (err error) {
-		rank, err = l.fallback.RankOf(ctx, board, score)
+		rank, err = l.fallback.RankOf(ctx, board, pair)
 		return err
 	})
 	return rank, err

@@ -113,6 +113,7 @@ func (l *Leaderboard) fromTop(board *scoreboard.Board, user scoreboard.UserID, k
 			User:      user,
 			Shown:     top.Shown,
 			Score:     top.Entries[i].Score,
+			Subscore:  top.Entries[i].Subscore,
 			Rank:      top.Entries[i].Rank,
 			Total:     top.Total,
 			Version:   top.Version,

@@ -21,7 +21,7 @@ type Ranker struct{ leaderboard *Leaderboard }
 // NewRanker ranks as l does.
 func NewRanker(l *Leaderboard) *Ranker { return &Ranker{l} }
 
-// Rank sets Rank in every receipt: of the score that was just recorded, or the
+// Rank sets Rank in every receipt: of the score and subscore that were just recorded, or the
 // current one in a repeat. If it cannot be determined in time it stays nil; a
 // write never fails for its rank.
 func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
@@ -37,16 +37,17 @@ func (r *Ranker) Rank(ctx context.Context, receipts []*scoreboard.Receipt) {
 			continue
 		}
 		users := make([]scoreboard.UserID, len(mine))
-		scores := make([]*scoreboard.Score, len(mine))
+		pairs, all := make([]*scoreboard.Pair, len(mine)), make([]scoreboard.Pair, len(mine))
 		for i, receipt := range mine {
 			users[i] = receipt.User
 			if !receipt.Replayed {
-				scores[i] = &receipt.NewScore
+				all[i] = scoreboard.Pair{Score: receipt.NewScore, Subscore: receipt.NewSubscore}
+				pairs[i] = &all[i]
 			}
 		}
 		var ranks []*int64
 		err = r.leaderboard.receipts.try(ctx, board.ID, func(ctx context.Context) (err error) {
-			ranks, err = r.leaderboard.Ranking.Ranks(ctx, board, users, scores)
+			ranks, err = r.leaderboard.Ranking.Ranks(ctx, board, users, pairs)
 			return err
 		})
 		if err != nil {

@@ -150,10 +150,10 @@ func (e *eitherRanking) List(
 }
 
 func (e *eitherRanking) Ranks(
-	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, scores []*scoreboard.Score,
+	ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID, pairs []*scoreboard.Pair,
 ) (ranks []*int64, err error) {
 	err = e.read(ctx, board.ID, func(ctx context.Context, from Ranking) (err error) {
-		ranks, err = from.Ranks(ctx, board, users, scores)
+		ranks, err = from.Ranks(ctx, board, users, pairs)
 		return err
 	}, noFacts)
 	return ranks, err
@@ -203,10 +203,10 @@ func (e *eitherFallback) List(
 }
 
 func (e *eitherFallback) RankOf(
-	ctx context.Context, board *scoreboard.Board, score scoreboard.Score,
+	ctx context.Context, board *scoreboard.Board, pair scoreboard.Pair,
 ) (rank int64, err error) {
 	err = e.read(ctx, board.ID, func(ctx context.Context, from Standings) (err error) {
-		rank, err = from.RankOf(ctx, board, score)
+		rank, err = from.RankOf(ctx, board, pair)
 		return err
 	}, noFacts)
 	return rank, err

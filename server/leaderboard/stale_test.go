@@ -53,7 +53,7 @@ func (s *slowFallback) HasStanding(ctx context.Context, _ scoreboard.BoardID, _ 
 	return true, s.count(ctx)
 }
 
-func (s *slowFallback) RankOf(ctx context.Context, _ *scoreboard.Board, _ scoreboard.Score) (int64, error) {
+func (s *slowFallback) RankOf(ctx context.Context, _ *scoreboard.Board, _ scoreboard.Pair) (int64, error) {
 	return 7, s.count(ctx)
 }
 

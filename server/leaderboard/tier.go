@@ -77,7 +77,7 @@ func (t *TierReads) TierPage(
 		for s.earlier(page, first) {
 			first++
 		}
-		before := page.Position(first-1, board.Order)
+		before := page.Position(first-1, board)
 		if page, err = t.reads.Page(ctx, board, &before, limit+1); err != nil {
 			return nil, false, err
 		}
@@ -118,11 +118,11 @@ func (s *tierSearch) earlier(page *scoreboard.Top, i int) bool {
 // moved meanwhile. All rows of page are in earlier tiers.
 func (s *tierSearch) search(ctx context.Context, page *scoreboard.Top) (*scoreboard.Position, error) {
 	n := len(page.Entries)
-	lo, loRank := page.Position(n-1, s.board.Order), page.Ordinal(n-1)
+	lo, loRank := page.Position(n-1, s.board), page.Ordinal(n-1)
 	hi, hiRank := scoreboard.Position{Key: scoreboard.MaxScore + 1, ReachedAt: firstTime}, page.Total+1
 	last := time.Now().Add(time.Hour) // clocks differ
 	for hiRank-loRank > tierGap && s.reads < maxTierReads {
-		mid, ok := between(&lo, &hi, last)
+		mid, ok := s.between(&lo, &hi, last)
 		if !ok {
 			break // many users reached a score at the same time
 		}
@@ -135,7 +135,7 @@ func (s *tierSearch) search(ctx context.Context, page *scoreboard.Top) (*scorebo
 			return nil, errNoTierSearch
 		}
 		if s.earlier(row, 0) {
-			lo, loRank = row.Position(0, s.board.Order), row.Ordinal(0)
+			lo, loRank = row.Position(0, s.board), row.Ordinal(0)
 			continue
 		}
 		hi = mid
@@ -153,26 +153,44 @@ func (s *tierSearch) search(ctx context.Context, page *scoreboard.Top) (*scorebo
 		if !s.earlier(rows, n-1) {
 			break
 		}
-		lo, loRank = rows.Position(n-1, s.board.Order), rows.Ordinal(n-1)
+		lo, loRank = rows.Position(n-1, s.board), rows.Ordinal(n-1)
 	}
 	return &lo, nil
 }
 
-// between returns a position between two, by score and then by time; false if there is none.
-func between(lo, hi *scoreboard.Position, last time.Time) (mid scoreboard.Position, ok bool) {
+// between returns a position between two, by score, then by subscore, then by time; false if there
+// is none.
+func (s *tierSearch) between(lo, hi *scoreboard.Position, last time.Time) (mid scoreboard.Position, ok bool) {
+	var firstSub, endSub int64 // around those of all subscores; 0 where there are none
+	if s.board.HasSubscores() {
+		firstSub, endSub = -scoreboard.MaxScore-1, scoreboard.MaxScore+1
+	}
 	switch {
 	case hi.Key-lo.Key > 1:
-		return scoreboard.Position{Key: lo.Key + (hi.Key-lo.Key)/2, ReachedAt: firstTime}, true
-	case hi.Key > lo.Key && hi.ReachedAt.After(firstTime):
-		return scoreboard.Position{Key: hi.Key, ReachedAt: firstTime}, true
-	case hi.Key == lo.Key:
-		last = hi.ReachedAt
+		return scoreboard.Position{Key: lo.Key + (hi.Key-lo.Key)/2, SubKey: firstSub, ReachedAt: firstTime}, true
+	case hi.Key > lo.Key && (hi.SubKey > firstSub || hi.ReachedAt.After(firstTime)):
+		return scoreboard.Position{Key: hi.Key, SubKey: firstSub, ReachedAt: firstTime}, true
+	}
+	end := scoreboard.Position{Key: lo.Key, SubKey: endSub, ReachedAt: firstTime} // behind all of this score
+	if hi.Key == lo.Key {
+		end = *hi
+	}
+	switch {
+	case end.SubKey-lo.SubKey > 1:
+		half := lo.SubKey + (end.SubKey-lo.SubKey)/2
+		return scoreboard.Position{Key: lo.Key, SubKey: half, ReachedAt: firstTime}, true
+	case end.SubKey > lo.SubKey && end.ReachedAt.After(firstTime):
+		return scoreboard.Position{Key: lo.Key, SubKey: end.SubKey, ReachedAt: firstTime}, true
+	case hi.Key == lo.Key && end.SubKey == lo.SubKey:
+		last = end.ReachedAt
 	}
 	half := last.Sub(lo.ReachedAt) / 2
 	if half < time.Microsecond {
 		return mid, false
 	}
-	return scoreboard.Position{Key: lo.Key, ReachedAt: lo.ReachedAt.Add(half.Truncate(time.Microsecond))}, true
+	return scoreboard.Position{
+		Key: lo.Key, SubKey: lo.SubKey, ReachedAt: lo.ReachedAt.Add(half.Truncate(time.Microsecond)),
+	}, true
 }
 
 // cut leaves the first rows of the tier in a page.

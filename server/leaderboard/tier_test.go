@@ -31,8 +31,9 @@ func (s *sortedRows) Page(
 	first := sort.Search(len(s.rows), func(i int) bool { return s.rows[i].Compare(after) > 0 })
 	top := &scoreboard.Top{Board: board.ID, Total: int64(len(s.rows)), AsOf: time.Now(), State: scoreboard.StateHealthy}
 	for i := first; i < min(first+limit, len(s.rows)); i++ {
+		pair := board.Pair(s.rows[i].Key, s.rows[i].SubKey)
 		top.Entries = append(top.Entries, scoreboard.Entry{
-			Rank: int64(i) + 1, User: s.rows[i].User, Score: scoreboard.OrderHighest.Score(s.rows[i].Key),
+			Rank: int64(i) + 1, User: s.rows[i].User, Score: pair.Score, Subscore: pair.Subscore,
 		})
 		top.Reached = append(top.Reached, s.rows[i].ReachedAt)
 	}
@@ -45,19 +46,27 @@ func (s *sortedRows) Page(
 // rank is that of row i; 0 if there is none.
 func (s *sortedRows) rank(board *scoreboard.Board, i int) int64 {
 	if i < len(s.rows) && board.SharesRanks() {
-		i = sort.Search(len(s.rows), func(j int) bool { return s.rows[j].Key >= s.rows[i].Key })
+		own := &s.rows[i]
+		i = sort.Search(len(s.rows), func(j int) bool {
+			row := &s.rows[j]
+			return row.Key > own.Key || row.Key == own.Key && row.SubKey >= own.SubKey
+		})
 	}
 	return int64(i) + 1
 }
 
-// manyRows are users, of whom many have the same score, and many of those since the same time.
-func manyRows(rng *rand.Rand, users int) []scoreboard.Position {
-	scores, times := 1+rng.IntN(users), 1+rng.IntN(users)
+// manyRows are users, of whom many have the same score, and many of those the same subscore, if board has
+// any, since the same time.
+func manyRows(rng *rand.Rand, board *scoreboard.Board, users int) []scoreboard.Position {
+	scores, subscores, times := 1+rng.IntN(users), 1+rng.IntN(users), 1+rng.IntN(users)
 	rows := make([]scoreboard.Position, users)
 	for i := range rows {
 		rows[i] = scoreboard.Position{
 			Key:       scoreboard.OrderHighest.Key(scoreboard.Score(rng.IntN(scores) - scores/2)),
 			ReachedAt: time.UnixMicro(int64(1 + rng.IntN(times))), User: scoreboard.UserID(fmt.Sprintf("u%d", i)),
+		}
+		if board.HasSubscores() {
+			rows[i].SubKey = board.Subscore.Key(scoreboard.Score(rng.IntN(subscores) - subscores/2))
 		}
 	}
 	slices.SortFunc(rows, func(a, b scoreboard.Position) int { return a.Compare(&b) })
@@ -71,21 +80,29 @@ func pagesOf(source leaderboard.Ranking) *leaderboard.Leaderboard {
 	})
 }
 
+// subscores are the orders of subscores; "" is a board without.
+var subscores = []scoreboard.Order{"", scoreboard.OrderHighest, scoreboard.OrderLowest}
+
 // The pages of a tier have exactly its users, in order, on boards of every shape.
 func TestPagesOfATierHaveItsUsers(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(43, 4))
-	for range 60 {
-		source := &sortedRows{rows: manyRows(rng, 1+rng.IntN(3000))}
+	for range 120 {
+		board := &scoreboard.Board{
+			ID: "arena", Order: scoreboard.OrderHighest,
+			Ties:     []scoreboard.Ties{"", scoreboard.TiesShared}[rng.IntN(2)],
+			Subscore: subscores[rng.IntN(len(subscores))],
+		}
+		source := &sortedRows{rows: manyRows(rng, board, 1+rng.IntN(3000))}
 		total := int64(len(source.rows))
 		score := scoreboard.OrderHighest.Score(source.rows[rng.IntN(len(source.rows))].Key)
-		board := &scoreboard.Board{ID: "arena", Order: scoreboard.OrderHighest, Tiers: scoreboard.Tiers{
+		board.Tiers = scoreboard.Tiers{
 			{Name: "first", Rank: 1 + rng.Int64N(10)},
 			{Name: "some", Percent: 1 + rng.Int64N(60_000)},
 			{Name: "score", Score: &score},
 			{Name: "rank", Rank: 1 + rng.Int64N(total)},
 			{Name: "all", Percent: 100_000},
-		}, Ties: []scoreboard.Ties{"", scoreboard.TiesShared}[rng.IntN(2)]}
+		}
 		l := leaderboard.NewTierReads(pagesOf(source))
 		for tier := range board.Tiers {
 			var want, got []scoreboard.UserID
@@ -107,7 +124,7 @@ func TestPagesOfATierHaveItsUsers(t *testing.T) {
 					got = append(got, page.Entries[i].User)
 				}
 				if more = next; more {
-					p := page.Position(len(page.Entries)-1, board.Order)
+					p := page.Position(len(page.Entries)-1, board)
 					after = &p
 				}
 			}
@@ -122,16 +139,25 @@ func TestPagesOfATierHaveItsUsers(t *testing.T) {
 // Where a tier begins is found with few reads, however large the board is.
 func TestTierOfALargeBoardIsFoundQuickly(t *testing.T) {
 	t.Parallel()
-	source := &sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), 200_000)}
-	board := &scoreboard.Board{ID: "arena", Order: scoreboard.OrderHighest, Tiers: scoreboard.Tiers{
-		{Name: "gold", Rank: 100_000}, {Name: "silver", Percent: 100_000},
-	}}
-	page, more, err := leaderboard.NewTierReads(pagesOf(source)).TierPage(t.Context(), board, 1, nil, 10)
-	if err != nil || !more || len(page.Entries) != 10 || page.Entries[0].Rank != 100_001 {
-		t.Fatalf("got %+v, %v, %v, want ranks from 100001", page, more, err)
-	}
-	if source.reads > 80 {
-		t.Errorf("%d reads, want at most 80", source.reads)
+	for subscore, most := range map[scoreboard.Order]int{"": 80, scoreboard.OrderHighest: 120} {
+		board := &scoreboard.Board{
+			ID: "arena", Order: scoreboard.OrderHighest, Subscore: subscore,
+			Tiers: scoreboard.Tiers{{Name: "gold", Rank: 100_000}, {Name: "silver", Percent: 100_000}},
+		}
+		source := &sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), board, 200_000)}
+		if subscore != "" { // that alone decides
+			for i := range source.rows {
+				source.rows[i].Key = 0
+			}
+			slices.SortFunc(source.rows, func(a, b scoreboard.Position) int { return a.Compare(&b) })
+		}
+		page, more, err := leaderboard.NewTierReads(pagesOf(source)).TierPage(t.Context(), board, 1, nil, 10)
+		if err != nil || !more || len(page.Entries) != 10 || page.Entries[0].Rank != 100_001 {
+			t.Fatalf("subscore %q: got %+v, %v, %v, want ranks from 100001", subscore, page, more, err)
+		}
+		if source.reads > most {
+			t.Errorf("subscore %q: %d reads, want at most %d", subscore, source.reads, most)
+		}
 	}
 }
 
@@ -150,7 +176,7 @@ func (s *storedRows) Page(
 // Without the ranking the first tiers are listed from the store, and no search is made there.
 func TestTiersWithoutTheRanking(t *testing.T) {
 	t.Parallel()
-	rows := &sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), 3000)}
+	rows := &sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), &scoreboard.Board{}, 3000)}
 	l := leaderboard.NewTierReads(leaderboard.New(leaderboard.Options{
 		Catalog: oneBoard{}, Ranking: &missing{}, Fallback: &storedRows{rows: rows}, TriggerRebuild: func() {},
 		Log: slog.New(slog.DiscardHandler),
@@ -209,7 +235,7 @@ func TestTierSearchesHaveShares(t *testing.T) {
 		"one board":  func(i int) (string, scoreboard.BoardID) { return fmt.Sprint("u", i), "busy" },
 	} {
 		source := &waitingRows{
-			sortedRows: sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), 5000)},
+			sortedRows: sortedRows{rows: manyRows(rand.New(rand.NewPCG(43, 5)), &scoreboard.Board{}, 5000)},
 			began:      make(chan struct{}, 100), goOn: make(chan struct{}),
 		}
 		l := leaderboard.NewTierReads(pagesOf(source))

@@ -29,8 +29,9 @@ func (s *behindRows) Around(
 	first, end := max(ahead-before, 0), min(ahead+behind, len(s.rows))
 	top := &scoreboard.Top{Board: board.ID, Total: int64(len(s.rows)), AsOf: time.Now(), State: scoreboard.StateHealthy}
 	for i := first; i < end; i++ {
+		pair := board.Pair(s.rows[i].Key, s.rows[i].SubKey)
 		top.Entries = append(top.Entries, scoreboard.Entry{
-			Rank: int64(i) + 1, User: s.rows[i].User, Score: board.Order.Score(s.rows[i].Key),
+			Rank: int64(i) + 1, User: s.rows[i].User, Score: pair.Score, Subscore: pair.Subscore,
 		})
 		top.Reached = append(top.Reached, s.rows[i].ReachedAt)
 	}
@@ -46,8 +47,10 @@ func (s *behindRows) Place(
 	if s.old == nil {
 		return nil, scoreboard.Errorf(wire.CodeNotFound, "no score")
 	}
+	pair := board.Pair(s.old.Key, s.old.SubKey)
 	return &scoreboard.Place{
-		Board: board.ID, User: user, Score: board.Order.Score(s.old.Key), UpdatedAt: s.old.ReachedAt, UserVersion: 1,
+		Board: board.ID, User: user, Score: pair.Score, Subscore: pair.Subscore, UpdatedAt: s.old.ReachedAt,
+		UserVersion: 1,
 	}, nil
 }
 
@@ -72,14 +75,15 @@ func TestScoresThatTheRankingLacks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	var reads sync.WaitGroup
 	defer reads.Wait()
-	for i := range 200 {
+	for i := range 400 {
 		board := &scoreboard.Board{
 			ID: "arena", Order: scoreboard.OrderHighest, Ties: []scoreboard.Ties{
 				"",
 				scoreboard.TiesShared,
 			}[rng.IntN(2)],
+			Subscore: subscores[rng.IntN(len(subscores))],
 		}
-		source := &behindRows{sortedRows: sortedRows{rows: manyRows(rng, 1+rng.IntN(12))}}
+		source := &behindRows{sortedRows: sortedRows{rows: manyRows(rng, board, 1+rng.IntN(12))}}
 		user := scoreboard.UserID("new")
 		if rng.IntN(3) > 0 {
 			source.old = new(source.rows[rng.IntN(len(source.rows))])
@@ -88,6 +92,9 @@ func TestScoresThatTheRankingLacks(t *testing.T) {
 		place := scoreboard.Place{
 			Board: "arena", User: user, Score: scoreboard.Score(rng.IntN(12) - 6), UserVersion: 5, Revision: 5,
 			UpdatedAt: time.UnixMicro(int64(1 + rng.IntN(12))).UTC(),
+		}
+		if board.HasSubscores() {
+			place.Subscore = scoreboard.Score(rng.IntN(12) - 6)
 		}
 		k := rng.IntN(4)
 		reads.Go(func() { // each waits a second for the ranking
@@ -100,7 +107,7 @@ func TestScoresThatTheRankingLacks(t *testing.T) {
 				t.Error(err)
 				return
 			}
-			at := place.Position(board.Order)
+			at := place.Position(board)
 			rows := slices.Clone(source.rows)
 			rows = slices.DeleteFunc(rows, func(q scoreboard.Position) bool { return q.User == user })
 			rows = append(rows, at)
@@ -109,14 +116,16 @@ func TestScoresThatTheRankingLacks(t *testing.T) {
 			own := slices.IndexFunc(rows, func(q scoreboard.Position) bool { return q.User == user })
 			got := fmt.Sprintf("rank %d of %d:", p.Rank, p.Total)
 			for _, e := range p.Neighbours {
-				got += fmt.Sprintf(" %d %s", e.Rank, e.User)
+				got += fmt.Sprintf(" %d %s %d.%d", e.Rank, e.User, e.Score, e.Subscore)
 			}
 			want := fmt.Sprintf("rank %d of %d:", then.rank(board, own), len(rows))
 			for j := max(own-k, 0); k > 0 && j < min(own+k+1, len(rows)); j++ {
-				want += fmt.Sprintf(" %d %s", then.rank(board, j), rows[j].User)
+				pair := board.Pair(rows[j].Key, rows[j].SubKey)
+				want += fmt.Sprintf(" %d %s %d.%d", then.rank(board, j), rows[j].User, pair.Score, pair.Subscore)
 			}
 			if got != want {
-				t.Errorf("%d, ties %q, old %+v, new %+v among %+v:\n got %s\nwant %s", i, board.Ties, source.old, at,
+				t.Errorf("%d, ties %q, subscore %q, old %+v, new %+v among %+v:\n got %s\nwant %s", i, board.Ties,
+					board.Subscore, source.old, at,
 					source.rows, got, want)
 			}
 		})

@@ -268,6 +268,7 @@ func (l *Leaderboard) top(ctx context.Context, board *scoreboard.Board) (top *sc
 		return nil, err
 	}
 	mark(reason, &top.Degraded, &top.State)
+	top.Subscores = board.HasSubscores()
 	l.Display.Show(ctx, board.ID, top.Entries, "")
 	top.Shown = shown
 	return top, nil

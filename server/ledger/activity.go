@@ -80,6 +80,9 @@ func (a *RecentActivity) AddAction(i int, past scoreboard.PastAction) {
 	for n := range a.actions[k] {
 		if other := &a.actions[k][n]; other.Event == past.Event {
 			other.Boards = append(other.Boards, past.Boards...)
+			if past.Subscore != 0 { // boards without subscores have none
+				other.Subscore = past.Subscore
+			}
 			return
 		}
 	}
@@ -113,14 +116,14 @@ func (a *RecentActivity) checkRules(in *scoreboard.Increment, at time.Time) erro
 // detectAnomalies records the anomalies of an event that would change the scores
 // of its boards to next. It returns a rule_violated if a rule in mode enforce
 // matches.
-func (b *Batch) detectAnomalies(in *scoreboard.Increment, boards []*scoreboard.Board, next []scoreboard.Score) error {
+func (b *Batch) detectAnomalies(in *scoreboard.Increment, boards []*scoreboard.Board, next []scoreboard.Pair) error {
 	a := &b.Activity
 	if !a.detect {
 		return nil
 	}
 	names, applied := make([]scoreboard.BoardID, len(boards)), make([]int64, len(boards))
 	for i, board := range boards {
-		names[i], applied[i] = board.ID, int64(next[i]-b.scores[ScoreKey{in.User, board.ID}].Value)
+		names[i], applied[i] = board.ID, int64(next[i].Score-b.scores[ScoreKey{in.User, board.ID}].Value)
 	}
 	found := a.policy.Anomalies.Detect(in, names, applied, b.users[in.User].time, a.rows[in.User])
 	a.Anomalies = append(a.Anomalies, found...)
@@ -140,7 +143,9 @@ func (a *RecentActivity) add(in *scoreboard.Increment, receipts []scoreboard.Rec
 	k := actionKey{in.User, in.Action}
 	at := receipts[0].RecordedAt
 	if _, asked := a.actions[k]; asked {
-		past := scoreboard.PastAction{Event: in.Event.UUID, Delta: in.Delta, At: at}
+		past := scoreboard.PastAction{
+			Event: in.Event.UUID, Delta: in.Delta, Subscore: in.Submitted().Subscore, At: at,
+		}
 		for i := range receipts {
 			past.Boards = append(past.Boards, receipts[i].Board)
 		}

@@ -101,6 +101,7 @@ type Score struct {
 	Exists    bool // false before the first event, and after all events are reversed
 	Hidden    bool
 	Value     scoreboard.Score
+	Subscore  scoreboard.Score // 0 on a board without subscores
 	Version   int64
 	Revision  int64
 	ReachedAt time.Time
@@ -239,6 +240,9 @@ func (e *knownEvent) add(receipt scoreboard.Receipt) {
 	}
 	e.receipts = append(e.receipts, receipt)
 }
+
+// pair is the score with the subscore.
+func (s *Score) pair() scoreboard.Pair { return scoreboard.Pair{Score: s.Value, Subscore: s.Subscore} }
 
 // attempts is how many events of the user on the board are recorded and not reversed.
 func (s *Score) attempts() int64 { return s.Version - s.Uncounted }

@@ -20,7 +20,7 @@ type Event struct {
 	User    scoreboard.UserID
 	ID      [16]byte
 	Boards  []scoreboard.BoardID
-	Applied []int64 // on each of Boards
+	Applied []scoreboard.Pair // on each of Boards
 	Action  string
 	Admin   bool // its source
 }
@@ -174,11 +174,11 @@ func (b *Batch) Correct(
 			return nil, err
 		}
 		if board.Mode == scoreboard.ModeIncrement {
-			delta := -e.Applied[n]
-			if c.Undo {
-				delta = e.Applied[n]
+			by := e.Applied[n]
+			if !c.Undo {
+				by = scoreboard.Pair{}.Less(by)
 			}
-			to[n] = b.moved(e.User, name, delta)
+			to[n] = b.moved(e.User, name, by)
 			if board.KeepsMetadata() || to[n].Metadata != "" {
 				left, err := fold(e.User, board)
 				if err != nil {
@@ -190,7 +190,7 @@ func (b *Batch) Correct(
 			return nil, err
 		}
 		if to[n].Exists {
-			if err := board.CheckScore(to[n].Score); err != nil {
+			if err := board.CheckPair(to[n].Pair); err != nil {
 				return nil, err
 			}
 		}
@@ -209,7 +209,8 @@ func (b *Batch) Correct(
 			continue
 		}
 		row := b.Items[i]
-		row.Delta = int64(to[n].Score - b.scores[ScoreKey{e.User, name}].Value)
+		by := to[n].Less(b.scores[ScoreKey{e.User, name}].pair())
+		row.Delta, row.Subscore = int64(by.Score), &by.Subscore
 		receipts = append(receipts, b.amend(&row, b.Hashes[i], b.boards[name], to[n], returned))
 	}
 	return receipts, nil
@@ -231,18 +232,21 @@ func (b *Batch) Adjust() (replayed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	to := b.moved(in.User, board.ID, in.Delta)
-	if err := board.CheckScore(to.Score); err != nil {
+	if err := in.CheckSubscores([]*scoreboard.Board{board}); err != nil {
+		return false, err
+	}
+	to := b.moved(in.User, board.ID, in.Submitted())
+	if err := board.CheckPair(to.Pair); err != nil {
 		return false, err
 	}
 	b.Outcomes[0].Receipts = []scoreboard.Receipt{b.amend(in, b.Hashes[0], board, to, 0)}
 	return false, nil
 }
 
-// moved returns the standing after delta is added, reached now.
-func (b *Batch) moved(user scoreboard.UserID, board scoreboard.BoardID, delta int64) Standing {
+// moved returns the standing after a pair is added, reached now.
+func (b *Batch) moved(user scoreboard.UserID, board scoreboard.BoardID, by scoreboard.Pair) Standing {
 	s := b.scores[ScoreKey{user, board}]
-	return Standing{s.Value + scoreboard.Score(delta), true, b.users[user].time, s.Metadata}
+	return Standing{s.pair().Sum(by), true, b.users[user].time, s.Metadata}
 }
 
 // amend appends the row that changes a user's score to a standing, which is no attempt.
@@ -255,18 +259,18 @@ func (b *Batch) amend(
 	returned int64,
 ) scoreboard.Receipt {
 	user, s := b.users[in.User], b.scores[ScoreKey{in.User, board.ID}]
-	receipt := newReceipt(in, board, s, to.Score, user)
+	receipt := newReceipt(in, board, s, to.Pair, user.time)
 	hidden := user.hidden() || !to.Exists
-	changed := s.Version == 0 || to.Score != s.Value || hidden != s.Hidden ||
+	changed := s.Version == 0 || to.Pair != s.pair() || hidden != s.Hidden ||
 		board.Mode != scoreboard.ModeIncrement && to.Exists && !to.ReachedAt.Equal(s.ReachedAt)
 	if changed {
 		s.Revision++
 		s.ReachedAt = to.ReachedAt
 	}
-	s.Exists, s.Value, s.Hidden = to.Exists, to.Score, hidden
+	s.Exists, s.Value, s.Subscore, s.Hidden = to.Exists, to.Score, to.Subscore, hidden
 	s.Version++
 	receipt.Version = s.Version
-	s.lastRow = b.Rows.add(in, hash, receipt, board.Order.Key(to.Score), s, changed, Shard(in.User, b.shards))
+	s.lastRow = b.Rows.add(in, hash, receipt, board, s, changed, Shard(in.User, b.shards))
 	s.Metadata = to.Metadata
 	b.Rows.describe(s.lastRow, in.Metadata, s.Metadata)
 	b.Rows.hide(s.lastRow, hidden, !to.Exists)

@@ -350,7 +350,8 @@ func TestAdjustmentWithAClientsID(t *testing.T) {
 		in := increment("ada", 5, id, scoreboard.BoardID(name))
 		client := m.event(t, "ada", in.Event)
 		adjustment := client
-		adjustment.Admin, adjustment.Action, adjustment.Applied = true, ledger.ActionAdjust, []int64{-3}
+		adjustment.Admin, adjustment.Action = true, ledger.ActionAdjust
+		adjustment.Applied = []scoreboard.Pair{{Score: -3}}
 		wantCode(t, "reverse the client's event", m.correct(t, ledger.Correction{}, client)[0].Err, "")
 		if got := m.standing("ada", scoreboard.BoardID(name)).score; got != -3 {
 			t.Errorf("%s: score %d with the adjustment alone, want -3", name, got)
@@ -430,34 +431,34 @@ func TestFoldAfterArchiving(t *testing.T) {
 	}{
 		{"all rows are there: the score before is not used", scoreboard.ModeBest, nil, []ledger.FoldRow{
 			{Event: id(1), Delta: 3, At: at(1), Version: 1, Before: 9, Existed: true},
-		}, ledger.Standing{Score: 3, Exists: true, ReachedAt: at(1)}},
+		}, ledger.Standing{Pair: scoreboard.Pair{Score: 3}, Exists: true, ReachedAt: at(1)}},
 		{"the first is archived: a worse score follows", scoreboard.ModeBest, nil, []ledger.FoldRow{
 			{Event: id(2), Delta: 3, At: at(2), Version: 2, Before: 9, Existed: true},
-		}, ledger.Standing{Score: 9, Exists: true, ReachedAt: at(0)}},
+		}, ledger.Standing{Pair: scoreboard.Pair{Score: 9}, Exists: true, ReachedAt: at(0)}},
 		{"the first is archived: the next is reversed", scoreboard.ModeLatest, nil, []ledger.FoldRow{
 			{Event: id(2), Delta: 3, At: at(2), Version: 2, Before: 9, Existed: true, Reversed: true},
-		}, ledger.Standing{Score: 9, Exists: true, ReachedAt: at(0)}},
+		}, ledger.Standing{Pair: scoreboard.Pair{Score: 9}, Exists: true, ReachedAt: at(0)}},
 		{"nothing counted before", scoreboard.ModeLatest, nil, []ledger.FoldRow{
 			{Event: id(2), Delta: 3, At: at(2), Version: 3, Reversed: true},
 			{Event: id(3), Delta: 4, At: at(3), Version: 4},
-		}, ledger.Standing{Score: 4, Exists: true, ReachedAt: at(3)}},
+		}, ledger.Standing{Pair: scoreboard.Pair{Score: 4}, Exists: true, ReachedAt: at(3)}},
 		{"an adjustment adds, a reversal's own row does not", scoreboard.ModeBest, nil, []ledger.FoldRow{
 			{Event: id(1), Delta: 3, At: at(1), Version: 1},
 			{Event: id(2), Delta: 2, At: at(2), Version: 2, Admin: true, Action: ledger.ActionAdjust},
 			{Event: id(3), Delta: 8, At: at(3), Version: 3, Admin: true, Action: "reversal:x"},
 			{Event: id(4), Delta: 4, At: at(4), Version: 4},
-		}, ledger.Standing{Score: 5, Exists: true, ReachedAt: at(2)}},
+		}, ledger.Standing{Pair: scoreboard.Pair{Score: 5}, Exists: true, ReachedAt: at(2)}},
 		{"a client's action is not an operator's", scoreboard.ModeBest, nil, []ledger.FoldRow{
 			{Event: id(1), Delta: 3, At: at(1), Version: 1},
 			{Event: id(2), Delta: 2, At: at(2), Version: 2, Action: ledger.ActionAdjust},
-		}, ledger.Standing{Score: 3, Exists: true, ReachedAt: at(1)}},
+		}, ledger.Standing{Pair: scoreboard.Pair{Score: 3}, Exists: true, ReachedAt: at(1)}},
 		{"this transaction overrides what is stored", scoreboard.ModeLatest, map[ledger.EventKey]bool{
 			{User: "ada", Event: id(1)}: false, {User: "ada", Event: id(2)}: true, {User: "bob", Event: id(3)}: true,
 		}, []ledger.FoldRow{
 			{Event: id(3), Delta: 5, At: at(1), Version: 1},
 			{Event: id(1), Delta: 3, At: at(2), Version: 2, Reversed: true},
 			{Event: id(2), Delta: 4, At: at(3), Version: 3},
-		}, ledger.Standing{Score: 3, Exists: true, ReachedAt: at(2)}},
+		}, ledger.Standing{Pair: scoreboard.Pair{Score: 3}, Exists: true, ReachedAt: at(2)}},
 		{"no rows", scoreboard.ModeBest, nil, nil, ledger.Standing{ReachedAt: at(0)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

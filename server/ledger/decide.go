@@ -58,7 +58,7 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 		return nil, err
 	}
 	n := len(in.Boards) + len(in.Matched)
-	next := make([]scoreboard.Score, n)
+	next := make([]scoreboard.Pair, n)
 	boards := make([]*scoreboard.Board, n)
 	until := make([]time.Time, n) // of actions
 	for i, name := range in.Boards {
@@ -93,6 +93,9 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	if err := in.CheckMetadata(boards); err != nil {
 		return nil, err
 	}
+	if err := in.CheckSubscores(boards); err != nil {
+		return nil, err
+	}
 	if in.OnlyIfBetter {
 		if standing := b.standing(in, boards, next); standing != nil {
 			return standing, nil
@@ -114,11 +117,11 @@ func (b *Batch) decide(in *scoreboard.Increment, hash [16]byte) ([]scoreboard.Re
 	return receipts, nil
 }
 
-// next returns a user's score on a board after an increment, and the earliest end of its
+// next returns a user's score and subscore on a board after an increment, and the earliest end of its
 // action.
 func (b *Batch) next(
 	in *scoreboard.Increment, board *scoreboard.Board,
-) (next scoreboard.Score, until time.Time, err error) {
+) (next scoreboard.Pair, until time.Time, err error) {
 	if err := board.Require.Check(in); err != nil {
 		return next, until, err
 	}
@@ -131,11 +134,11 @@ func (b *Batch) next(
 			return next, until, err
 		}
 	}
-	if err := board.CheckDelta(in.Delta); err != nil {
+	if err := board.CheckDelta(in.Delta, in.Subscore); err != nil {
 		return next, until, err
 	}
 	s := b.scores[ScoreKey{in.User, board.ID}]
-	if next, err = board.Next(s.Value, s.Exists, in.Delta); err != nil {
+	if next, err = board.Next(s.pair(), s.Exists, in.Submitted()); err != nil {
 		return next, until, err
 	}
 	action := in.ActionTime
@@ -159,19 +162,16 @@ func byRule(board scoreboard.BoardID, err error) error {
 
 // standing returns what a user has on boards, or nil if the next scores differ.
 func (b *Batch) standing(
-	in *scoreboard.Increment, boards []*scoreboard.Board, next []scoreboard.Score,
+	in *scoreboard.Increment, boards []*scoreboard.Board, next []scoreboard.Pair,
 ) []scoreboard.Receipt {
 	receipts := make([]scoreboard.Receipt, len(boards))
 	for i, board := range boards {
 		s := b.scores[ScoreKey{in.User, board.ID}]
-		if !s.Exists || s.Value != next[i] {
+		if !s.Exists || s.pair() != next[i] {
 			return nil
 		}
-		previous := s.Value
-		receipts[i] = scoreboard.Receipt{
-			User: in.User, Board: board.ID, Event: in.Event, NewScore: s.Value, Previous: &previous,
-			Version: s.Version, RecordedAt: s.ReachedAt, NotRecorded: true,
-		}
+		receipts[i] = newReceipt(in, board, s, s.pair(), s.ReachedAt)
+		receipts[i].Version, receipts[i].NotRecorded = s.Version, true
 	}
 	return receipts
 }
@@ -219,11 +219,11 @@ func (e *knownEvent) replay(in *scoreboard.Increment, hash [16]byte) ([]scoreboa
 
 // record moves one user's score on one board and appends the row.
 func (b *Batch) record(
-	in *scoreboard.Increment, hash [16]byte, board *scoreboard.Board, next scoreboard.Score,
+	in *scoreboard.Increment, hash [16]byte, board *scoreboard.Board, next scoreboard.Pair,
 ) scoreboard.Receipt {
 	user, s := b.users[in.User], b.scores[ScoreKey{in.User, board.ID}]
-	receipt := newReceipt(in, board, s, next, user)
-	moved := !s.Exists || next != s.Value
+	receipt := newReceipt(in, board, s, next, user.time)
+	moved := !s.Exists || next != s.pair()
 	changed := moved || user.private != s.Hidden
 	if moved {
 		s.ReachedAt = user.time
@@ -231,10 +231,10 @@ func (b *Batch) record(
 	if changed {
 		s.Revision++
 	}
-	s.Exists, s.Value, s.Hidden = true, next, user.private
+	s.Exists, s.Value, s.Subscore, s.Hidden = true, next.Score, next.Subscore, user.private
 	s.Version++
 	receipt.Version = s.Version
-	s.lastRow = b.Rows.add(in, hash, receipt, board.Order.Key(next), s, changed, Shard(in.User, b.shards))
+	s.lastRow = b.Rows.add(in, hash, receipt, board, s, changed, Shard(in.User, b.shards))
 	var kept scoreboard.Metadata
 	if board.KeepsMetadata() {
 		kept = in.Metadata
@@ -252,15 +252,18 @@ func (b *Batch) record(
 // newReceipt fills in a receipt except for its version. On an increment board a
 // user's first event starts from 0; elsewhere there is no previous score.
 func newReceipt(
-	in *scoreboard.Increment, board *scoreboard.Board, s *Score, next scoreboard.Score, u *user,
+	in *scoreboard.Increment, board *scoreboard.Board, s *Score, next scoreboard.Pair, at time.Time,
 ) scoreboard.Receipt {
 	receipt := scoreboard.Receipt{
 		User: in.User, Board: board.ID, Event: in.Event,
-		NewScore: next, Applied: int64(next - s.Value), RecordedAt: u.time,
+		NewScore: next.Score, NewSubscore: next.Subscore, Applied: int64(next.Score - s.Value), RecordedAt: at,
 	}
 	if s.Exists || board.Mode == scoreboard.ModeIncrement {
 		previous := s.Value
 		receipt.Previous = &previous
+		if board.HasSubscores() {
+			receipt.PreviousSubscore = new(s.Subscore)
+		}
 	}
 	return receipt
 }

@@ -6,10 +6,10 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Standing is a score and when it was reached. Exists is false if no event
+// Standing is a score with its subscore and when it was reached. Exists is false if no event
 // counts.
 type Standing struct {
-	Score     scoreboard.Score
+	scoreboard.Pair
 	Exists    bool
 	ReachedAt time.Time
 	Metadata  scoreboard.Metadata // of the submission that made it
@@ -19,13 +19,17 @@ type Standing struct {
 type FoldRow struct {
 	Event    [16]byte
 	Delta    int64
-	Admin    bool // its source
+	Subscore scoreboard.Score // that the event submitted
+	Admin    bool             // its source
 	Action   string
 	At       time.Time
 	Version  int64
 	Before   scoreboard.Score // the score before the row
-	Existed  bool             // whether Before exists
-	Reversed bool             // whether a reversal of the event is in force
+	// SubscoreBefore is the subscore before the row; 0 without one.
+	SubscoreBefore scoreboard.Score
+
+	Existed  bool // whether Before exists
+	Reversed bool // whether a reversal of the event is in force
 	Metadata scoreboard.Metadata
 }
 
@@ -53,7 +57,7 @@ func (b *Batch) NewFold(user scoreboard.UserID, board *scoreboard.Board, changes
 // Add applies the next row; rows come in the order of versions.
 func (f *Fold) Add(row *FoldRow) {
 	if !f.begun && row.Version > 1 {
-		f.to.Score, f.to.Exists = row.Before, row.Existed
+		f.to.Pair, f.to.Exists = scoreboard.Pair{Score: row.Before, Subscore: row.SubscoreBefore}, row.Existed
 		if f.now != nil && f.now.ReachedAt.Before(row.At) { // an archived submission has made it
 			f.to.Metadata = f.now.Metadata
 		}
@@ -63,23 +67,32 @@ func (f *Fold) Add(row *FoldRow) {
 	if off, changed := f.changes[EventKey{f.user, row.Event, row.Admin}]; changed {
 		reversed = off
 	}
-	submitted := !row.Admin || row.Action == ActionImport
+	submitted := row.submitted()
 	if reversed || !submitted && row.Action != ActionAdjust {
 		return
 	}
-	next := f.to.Score + scoreboard.Score(row.Delta)
-	if submitted {
-		next = f.board.ScoreAfter(f.to.Score, f.to.Exists, row.Delta)
-	}
-	moved := !f.to.Exists || next != f.to.Score
+	next := row.after(f.board, &f.to)
+	moved := !f.to.Exists || next != f.to.Pair
 	if moved {
 		f.to.ReachedAt = row.At.UTC()
 	}
 	if submitted {
 		f.to.Metadata = f.board.MetadataAfter(f.to.Metadata, row.Metadata, moved)
 	}
-	f.to.Score, f.to.Exists = next, true
+	f.to.Pair, f.to.Exists = next, true
 }
+
+// after returns the pair after a row that counts: an adjustment is added in every mode.
+func (r *FoldRow) after(board *scoreboard.Board, before *Standing) scoreboard.Pair {
+	of := scoreboard.Pair{Score: scoreboard.Score(r.Delta), Subscore: r.Subscore}
+	if !r.submitted() {
+		return before.Sum(of)
+	}
+	return board.PairAfter(before.Pair, before.Exists, of)
+}
+
+// submitted reports whether a row is of a submission; others are corrections.
+func (r *FoldRow) submitted() bool { return !r.Admin || r.Action == ActionImport }
 
 // Standing is the result of the rows added so far.
 func (f *Fold) Standing() Standing { return f.to }

@@ -9,10 +9,10 @@ import (
 // ActionImport marks the rows of imports.
 const ActionImport = scoreboard.ActionImport
 
-// Imported is what an import has written for a user: the user's score in the other system,
-// and the number of events. It is zero for a user that the import has not written yet.
+// Imported is what an import has written for a user: the user's score and subscore in the other
+// system, and the number of events. It is zero for a user that the import has not written yet.
 type Imported struct {
-	Score   int64
+	scoreboard.Pair
 	Changes int32
 }
 
@@ -24,7 +24,7 @@ func ImportEvent(user scoreboard.UserID, source string, board scoreboard.BoardID
 	return scoreboard.NamedEventID(user, "import|"+source+"|"+string(board)+"|"+strconv.Itoa(int(n)))
 }
 
-// Import decides item i, whose delta is the user's score in the other system. On an
+// Import decides item i, which has the user's score and subscore in the other system. On an
 // increment board it adds the difference to what the import has written before; on best
 // and latest boards it submits the score.
 func (b *Batch) Import(i int, before Imported, event scoreboard.EventID) error {
@@ -39,11 +39,20 @@ func (b *Batch) Import(i int, before Imported, event scoreboard.EventID) error {
 	}
 	s := b.scores[ScoreKey{in.User, board.ID}]
 	in.Event = event
-	if board.Mode == scoreboard.ModeIncrement {
-		in.Delta -= before.Score
+	if err := in.CheckSubscores([]*scoreboard.Board{board}); err != nil {
+		return err
 	}
-	to := Standing{Score: board.ScoreAfter(s.Value, s.Exists, in.Delta), Exists: true, ReachedAt: user.time}
-	moved := !s.Exists || to.Score != s.Value
+	if board.Mode == scoreboard.ModeIncrement {
+		rest := in.Submitted().Less(before.Pair)
+		in.Delta = int64(rest.Score)
+		if board.HasSubscores() {
+			in.Subscore = &rest.Subscore
+		}
+	}
+	to := Standing{
+		Pair: board.PairAfter(s.pair(), s.Exists, in.Submitted()), Exists: true, ReachedAt: user.time,
+	}
+	moved := !s.Exists || to.Pair != s.pair()
 	if !moved {
 		to.ReachedAt = s.ReachedAt
 	}
@@ -51,7 +60,7 @@ func (b *Batch) Import(i int, before Imported, event scoreboard.EventID) error {
 		return err
 	}
 	to.Metadata = board.MetadataAfter(s.Metadata, in.Metadata, moved)
-	if err := board.CheckScore(to.Score); err != nil {
+	if err := board.CheckPair(to.Pair); err != nil {
 		return err
 	}
 	b.Outcomes[i].Receipts = []scoreboard.Receipt{b.amend(in, b.Hashes[i], board, to, 0)}

@@ -43,12 +43,14 @@ type row struct {
 	event    [16]byte
 	hash     [16]byte
 	delta    int64
+	subscore scoreboard.Score // of the event
 	receipt  scoreboard.Receipt
 	admin    bool
 	action   string
 	country  string
 	revision int64
 	key      int64
+	subKey   int64
 	reached  time.Time
 	changed  bool
 	hidden   bool
@@ -167,8 +169,8 @@ func (m *memory) readActivity(b *ledger.Batch) {
 			if string(r.user) == a.ActionUsers[i] && r.action == a.Actions[i] && !r.admin &&
 				r.receipt.RecordedAt.After(m.now.Add(-a.ActionWindows[i])) {
 				a.AddAction(i, scoreboard.PastAction{
-					Event: r.event, Delta: r.delta, Boards: []scoreboard.BoardID{r.receipt.Board},
-					At: r.receipt.RecordedAt,
+					Event: r.event, Delta: r.delta, Subscore: r.subscore,
+					Boards: []scoreboard.BoardID{r.receipt.Board}, At: r.receipt.RecordedAt,
 				})
 			}
 		}
@@ -210,8 +212,18 @@ func (m *memory) commit(t rapid.TB, b *ledger.Batch) {
 			previous == nil && before.Exists {
 			t.Fatalf("row %d: previous score %v after %+v", i, previous, before)
 		}
+		board := m.board(r.receipt.Board)
+		if previous := r.receipt.PreviousSubscore; previous != nil && *previous != before.Subscore ||
+			(previous != nil) != (board.HasSubscores() && r.receipt.Previous != nil) {
+			t.Fatalf("row %d: previous subscore %v after %+v", i, previous, before)
+		}
+		pair := scoreboard.Pair{Score: r.receipt.NewScore, Subscore: r.receipt.NewSubscore}
+		if key, subKey := board.Keys(pair); r.key != key || r.subKey != subKey {
+			t.Fatalf("row %d: keys %d and %d, want %d and %d", i, r.key, r.subKey, key, subKey)
+		}
 		// A score that is hidden before and after may begin to exist unseen.
-		changed := before.Version == 0 || r.receipt.NewScore != before.Value || r.hidden != before.Hidden ||
+		changed := before.Version == 0 || r.receipt.NewScore != before.Value ||
+			r.receipt.NewSubscore != before.Subscore || r.hidden != before.Hidden ||
 			!r.reached.Equal(before.ReachedAt)
 		revision := before.Revision
 		if changed {
@@ -231,7 +243,8 @@ func (m *memory) commit(t rapid.TB, b *ledger.Batch) {
 		}
 		m.rows = append(m.rows, r)
 		m.scores[key] = ledger.Score{
-			Exists: !r.empty, Hidden: r.hidden, Value: r.receipt.NewScore, Version: r.receipt.Version,
+			Exists: !r.empty, Hidden: r.hidden, Value: r.receipt.NewScore,
+			Subscore: r.receipt.NewSubscore, Version: r.receipt.Version,
 			Revision: r.revision, ReachedAt: r.reached, Uncounted: before.Uncounted,
 			Metadata: scoreboard.Metadata(r.standing),
 		}
@@ -258,8 +271,10 @@ func rowOf(rows *ledger.Rows, i int) row {
 		receipt: scoreboard.Receipt{
 			User: user, Board: scoreboard.BoardID(rows.Boards[i]), NewScore: scoreboard.Score(rows.Scores[i]),
 			Previous: (*scoreboard.Score)(rows.Previous[i]), Applied: rows.Applied[i], Version: rows.Versions[i],
-			RecordedAt: rows.RecordedAt[i],
+			RecordedAt: rows.RecordedAt[i], PreviousSubscore: numberOf(rows.PreviousSubscores, i),
+			NewSubscore: orZero(numberOf(rows.NewSubscores, i)),
 		},
+		subscore: orZero(numberOf(rows.Subscores, i)), subKey: int64(orZero(numberOf(rows.SubKeys, i))),
 		admin:  rows.Sources[i] == string(scoreboard.SourceAdmin),
 		action: optional(rows.Actions, i), country: optional(rows.Countries, i),
 		revision: rows.Revisions[i], key: rows.OrderKeys[i], reached: rows.ReachedAt[i],
@@ -276,6 +291,24 @@ func optional(column []*string, i int) string {
 		return ""
 	}
 	return *column[i]
+}
+
+func numberOf(column []*int64, i int) *scoreboard.Score {
+	if i >= len(column) {
+		return nil
+	}
+	return (*scoreboard.Score)(column[i])
+}
+
+func orZero(s *scoreboard.Score) scoreboard.Score {
+	if s == nil {
+		return 0
+	}
+	return *s
+}
+
+func (m *memory) board(id scoreboard.BoardID) *scoreboard.Board {
+	return m.boards[slices.IndexFunc(m.boards, func(b *scoreboard.Board) bool { return b.ID == id })]
 }
 
 // record decides a batch and keeps its rows.
@@ -298,7 +331,11 @@ func (m *memory) event(t rapid.TB, user scoreboard.UserID, id scoreboard.EventID
 		e := ledger.Event{User: user, ID: id.UUID, Admin: internal}
 		for _, r := range m.rows {
 			if r.user == user && r.event == id.UUID && r.admin == internal {
-				e.Boards, e.Applied = append(e.Boards, r.receipt.Board), append(e.Applied, r.receipt.Applied)
+				e.Boards = append(e.Boards, r.receipt.Board)
+				e.Applied = append(e.Applied, scoreboard.Pair{
+					Score:    scoreboard.Score(r.receipt.Applied),
+					Subscore: r.receipt.NewSubscore - orZero(r.receipt.PreviousSubscore),
+				})
 				e.Action = r.action
 			}
 		}
@@ -389,19 +426,24 @@ func (m *memory) fold(
 			Event: r.event, Delta: r.delta, Admin: r.admin, Action: r.action, At: r.receipt.RecordedAt,
 			Version: r.receipt.Version, Before: r.receipt.NewScore - scoreboard.Score(r.receipt.Applied),
 			Existed: r.receipt.Previous != nil, Reversed: reversed,
-			Metadata: scoreboard.Metadata(r.metadata),
+			Metadata: scoreboard.Metadata(r.metadata), Subscore: r.subscore,
+			SubscoreBefore: orZero(r.receipt.PreviousSubscore),
 		})
 	}
 	return f.Standing()
 }
 
-// adjust adds delta to a score, as an operator.
+// adjust adds delta to a score and something to its subscore, as an operator.
 func (m *memory) adjust(
 	t rapid.TB, user scoreboard.UserID, delta int64, event string, board scoreboard.BoardID,
+	subscore ...scoreboard.Score,
 ) (outcome scoreboard.Outcome, replayed bool) {
 	t.Helper()
 	in := increment(user, delta, event, board)
 	in.Source, in.Action = scoreboard.SourceAdmin, ledger.ActionAdjust
+	if len(subscore) > 0 {
+		in.Subscore = &subscore[0]
+	}
 	b, err := m.begin([]scoreboard.Increment{in}, nil)
 	if err != nil {
 		t.Fatalf("read for the adjustment: %v", err)

@@ -28,6 +28,7 @@ type modelEvent struct {
 	hash     [16]byte
 	boards   []scoreboard.BoardID
 	delta    int64
+	subscore *scoreboard.Score
 	adjust   bool
 	at       time.Time
 	receipts []scoreboard.Receipt
@@ -64,7 +65,7 @@ func (m *model) metadata(user scoreboard.UserID, id scoreboard.BoardID) (last sc
 // are reversed.
 func (m *model) standing(
 	user scoreboard.UserID, id scoreboard.BoardID, off map[*modelEvent]bool,
-) (score scoreboard.Score, exists bool, reached time.Time) {
+) (score scoreboard.Pair, exists bool, reached time.Time) {
 	b := m.boards[id]
 	for _, e := range m.events {
 		if e.user != user || !slices.Contains(e.boards, id) {
@@ -74,25 +75,29 @@ func (m *model) standing(
 		if !set {
 			reversed = e.reversed
 		}
-		delta := scoreboard.Score(e.delta)
+		submitted := scoreboard.Pair{Score: scoreboard.Score(e.delta)}
+		if e.subscore != nil && b.Subscore != "" {
+			submitted.Subscore = *e.subscore
+		}
+		sum := scoreboard.Pair{
+			Score: score.Score + submitted.Score, Subscore: score.Subscore + submitted.Subscore,
+		}
 		if b.Mode == scoreboard.ModeIncrement {
 			exists = true // even where nothing counts any more
 			if !reversed {
-				score += delta
+				score = sum
 			}
 			continue
 		}
 		if reversed {
 			continue
 		}
-		next := delta
+		next := submitted
 		switch {
 		case e.adjust:
-			next = score + delta
-		case b.Mode == scoreboard.ModeBest && exists && b.Order == scoreboard.OrderHighest:
-			next = max(score, delta)
-		case b.Mode == scoreboard.ModeBest && exists:
-			next = min(score, delta)
+			next = sum
+		case b.Mode == scoreboard.ModeBest && exists && !ahead(b, submitted, score):
+			next = score
 		}
 		if !exists || next != score {
 			reached = e.at
@@ -100,6 +105,14 @@ func (m *model) standing(
 		score, exists = next, true
 	}
 	return score, exists, reached
+}
+
+// ahead reports whether p ranks ahead of q: by the score, then by the subscore.
+func ahead(b *scoreboard.Board, p, q scoreboard.Pair) bool {
+	if p.Score != q.Score {
+		return (p.Score > q.Score) == (b.Order == scoreboard.OrderHighest)
+	}
+	return p.Subscore != q.Subscore && (p.Subscore > q.Subscore) == (b.Subscore == scoreboard.OrderHighest)
 }
 
 // attempts counts the submissions of a user on a board that are not reversed.
@@ -137,7 +150,7 @@ func (m *model) submit(in *scoreboard.Increment, at time.Time) (wire.Code, *mode
 	}
 	e := &modelEvent{
 		user: in.User, id: in.Event.UUID, hash: in.PayloadHash(), boards: in.Boards, delta: in.Delta, at: at,
-		metadata: in.Metadata,
+		metadata: in.Metadata, subscore: in.Subscore,
 	}
 	m.events = append(m.events, e)
 	if code := m.fits(e); code != "" {
@@ -158,6 +171,7 @@ func (m *model) fits(e *modelEvent) wire.Code {
 			return wire.CodeNotFound
 		}
 		score, _, _ := m.standing(e.user, id, nil)
+		adds := b.Subscore != "" && e.subscore != nil && *e.subscore != 0
 		switch {
 		case b.Status != scoreboard.StatusActive:
 			return wire.CodeBoardClosed
@@ -165,11 +179,13 @@ func (m *model) fits(e *modelEvent) wire.Code {
 			return wire.CodeRuleViolated
 		case b.Attempts > 0 && m.attempts(e.user, id) > b.Attempts: // the event is one of them
 			return wire.CodeAttemptsUsed
-		case e.delta == 0 && b.Mode == scoreboard.ModeIncrement:
+		case e.delta == 0 && b.Mode == scoreboard.ModeIncrement && !adds:
 			return wire.CodeInvalidRequest
 		case e.delta < b.MinDelta || e.delta > b.MaxDelta:
 			return wire.CodeDeltaOutOfRange
-		case score < b.MinScore || score > b.MaxScore:
+		case b.Subscore != "" && (orZero(e.subscore) < b.MinSubscore || orZero(e.subscore) > b.MaxSubscore):
+			return wire.CodeDeltaOutOfRange
+		case !inBounds(b, score):
 			return wire.CodeScoreOutOfRange
 		}
 	}
@@ -177,7 +193,15 @@ func (m *model) fits(e *modelEvent) wire.Code {
 	if e.metadata != "" && !slices.ContainsFunc(e.boards, keeps) {
 		return wire.CodeInvalidRequest
 	}
+	ranks := func(id scoreboard.BoardID) bool { return m.boards[id].Subscore != "" }
+	if e.subscore != nil && !slices.ContainsFunc(e.boards, ranks) {
+		return wire.CodeInvalidRequest
+	}
 	return ""
+}
+
+func inBounds(b *scoreboard.Board, p scoreboard.Pair) bool {
+	return p.Score >= b.MinScore && p.Score <= b.MaxScore && max(p.Subscore, -p.Subscore) <= scoreboard.MaxScore
 }
 
 // correct predicts the outcomes of a correction of events, and applies it.
@@ -229,7 +253,7 @@ func (m *model) inBounds(apply []*modelEvent, undo bool) bool {
 			if b.Mode == scoreboard.ModeIncrement {
 				off = soFar
 			}
-			if score, exists, _ := m.standing(e.user, id, off); exists && (score < b.MinScore || score > b.MaxScore) {
+			if score, exists, _ := m.standing(e.user, id, off); exists && !inBounds(b, score) {
 				return false
 			}
 		}
@@ -258,7 +282,13 @@ func newMachine() *machine {
 	high.Metadata, last.Metadata = scoreboard.MetadataPublic, scoreboard.MetadataSelf
 	sum := board("sum", scoreboard.ModeIncrement)
 	sum.Metadata = scoreboard.MetadataPublic
-	boards := []*scoreboard.Board{sum, tight, high, low, last}
+	// Large subscores, so that their sum leaves its bounds as well.
+	goals, duel, draw := board("goals", scoreboard.ModeIncrement), lowest("duel"), board("draw", scoreboard.ModeLatest)
+	goals.Subscore, goals.MinSubscore, goals.MaxSubscore = scoreboard.OrderHighest, -scoreboard.MaxScore, largeSubscore
+	duel.Subscore, duel.MinSubscore, duel.MaxSubscore = scoreboard.OrderHighest, -2, largeSubscore
+	draw.Subscore, draw.MinSubscore, draw.MaxSubscore = scoreboard.OrderLowest, -largeSubscore, largeSubscore
+	duel.Metadata = scoreboard.MetadataPublic
+	boards := []*scoreboard.Board{sum, tight, high, low, last, goals, duel, draw}
 	m := &machine{memory: newMemory(boards...), model: &model{
 		boards: make(map[scoreboard.BoardID]*scoreboard.Board), status: make(map[scoreboard.UserID]string),
 		private: make(map[scoreboard.UserID]bool),
@@ -269,6 +299,9 @@ func newMachine() *machine {
 	}
 	return m
 }
+
+// largeSubscore can be added once.
+const largeSubscore = scoreboard.MaxScore/2 + 1
 
 // Few events, boards and deltas, so that repeats, conflicts and bounds are common.
 var drawIncrement = rapid.Custom(func(t *rapid.T) scoreboard.Increment {
@@ -283,17 +316,36 @@ var drawIncrement = rapid.Custom(func(t *rapid.T) scoreboard.Increment {
 		{"high", "low"},
 		{"sum", "high"},
 		{"sum", "nowhere"},
+		{"goals"},
+		{"duel"},
+		{"draw"},
+		{"goals", "sum"},
+		{"duel", "high"},
 	}).Draw(t, "boards")
 	in := increment(rapid.SampledFrom(propertyUsers).Draw(t, "user"), rapid.Int64Range(-5, 9).Draw(t, "delta"),
 		fmt.Sprint("e", rapid.IntRange(0, 30).Draw(t, "event")), boards...)
 	// A retry mostly has what the event had, and boards that keep none mostly get none.
 	if in.Event.UUID[0]%2 == 0 && slices.ContainsFunc(boards, func(id scoreboard.BoardID) bool {
-		return id == "sum" || id == "high" || id == "last"
+		return id == "sum" || id == "high" || id == "last" || id == "duel"
 	}) {
 		in.Metadata = `{"a":1}`
 	}
 	if rapid.IntRange(0, 9).Draw(t, "other metadata") == 0 {
 		in.Metadata = `{"a":2}`
+	}
+	// Likewise a subscore; scores of few values tie often.
+	pairs := slices.ContainsFunc(boards, func(id scoreboard.BoardID) bool {
+		return id == "goals" || id == "duel" || id == "draw"
+	})
+	switch event := in.Event.UUID[1]; {
+	case pairs && event%4 > 0:
+		in.Delta %= 3
+		in.Subscore = new(scoreboard.Score(event%5) - 2)
+		if event%16 == 1 {
+			in.Subscore = new(scoreboard.Score(largeSubscore))
+		}
+	case rapid.IntRange(0, 19).Draw(t, "subscore") == 0:
+		in.Subscore = new(scoreboard.Score(rapid.IntRange(-1, 1).Draw(t, "which subscore")))
 	}
 	if token := rapid.IntRange(0, 30).Draw(t, "token"); token < 4 {
 		in.ActionID[0] = byte(token)
@@ -339,8 +391,9 @@ func (m *machine) checkNew(t *rapid.T, e *modelEvent) {
 		after, _, _ := m.model.standing(e.user, id, nil)
 		before, _, _ := m.model.standing(e.user, id, map[*modelEvent]bool{e: true})
 		r := e.receipts[i]
-		if r.Board != id || r.NewScore != after || r.Applied != int64(after-before) || r.Replayed ||
-			!r.RecordedAt.Equal(e.at) {
+		if r.Board != id || r.NewScore != after.Score || r.NewSubscore != after.Subscore ||
+			r.Applied != int64(after.Score-before.Score) || r.Replayed || r.Moved() != (after != before) ||
+			r.PreviousSubscore != nil && *r.PreviousSubscore != before.Subscore || !r.RecordedAt.Equal(e.at) {
 			t.Fatalf("receipt %+v of %+v, want %d after %d", r, e, after, before)
 		}
 	}
@@ -352,7 +405,8 @@ func checkRepeat(t *rapid.T, e *modelEvent, receipts []scoreboard.Receipt) {
 	}
 	for i, r := range receipts {
 		want := e.receipts[i]
-		if !r.Replayed || r.Board != want.Board || r.NewScore != want.NewScore || r.Applied != want.Applied ||
+		if !r.Replayed || r.Board != want.Board || r.NewScore != want.NewScore || r.NewSubscore != want.NewSubscore ||
+			orZero(r.PreviousSubscore) != orZero(want.PreviousSubscore) || r.Applied != want.Applied ||
 			r.Version != want.Version || !r.RecordedAt.Equal(want.RecordedAt) ||
 			(r.Previous == nil) != (want.Previous == nil) || r.Previous != nil && *r.Previous != *want.Previous {
 			t.Fatalf("repeat of %+v: %+v, want %+v", e, r, want)
@@ -402,15 +456,25 @@ func (m *machine) correct(t *rapid.T) {
 
 func (m *machine) adjust(t *rapid.T) {
 	user, id := rapid.SampledFrom(propertyUsers).Draw(t, "user"),
-		rapid.SampledFrom([]scoreboard.BoardID{"sum", "tight", "high", "low", "last"}).Draw(t, "board")
+		rapid.SampledFrom([]scoreboard.BoardID{
+			"sum", "tight", "high", "low", "last", "goals", "duel", "draw",
+		}).Draw(t, "board")
 	delta := rapid.SampledFrom([]int64{-7, -1, 2, 5}).Draw(t, "delta")
 	event := fmt.Sprint("adjust", len(m.model.events))
 	known := m.memory.users[user] != ""
-	got, _ := m.memory.adjust(t, user, delta, event, id)
 	b := m.model.boards[id]
+	var subscore []scoreboard.Score
+	if b.HasSubscores() {
+		subscore = []scoreboard.Score{rapid.SampledFrom([]scoreboard.Score{-3, 0, 4}).Draw(t, "subscore")}
+	}
+	got, _ := m.memory.adjust(t, user, delta, event, id, subscore...)
 	in := increment(user, delta, event, id)
+	if len(subscore) > 0 {
+		in.Subscore = &subscore[0]
+	}
 	e := &modelEvent{
 		user: user, id: in.Event.UUID, boards: in.Boards, delta: delta, adjust: true, at: m.memory.times[user],
+		subscore: in.Subscore,
 	}
 	m.model.events = append(m.model.events, e)
 	score, _, _ := m.model.standing(user, id, nil)
@@ -420,7 +484,7 @@ func (m *machine) adjust(t *rapid.T) {
 		code = wire.CodeNotFound
 	case b.Status != scoreboard.StatusActive:
 		code = wire.CodeBoardClosed
-	case score < b.MinScore || score > b.MaxScore:
+	case !inBounds(b, score):
 		code = wire.CodeScoreOutOfRange
 	}
 	wantCode(t, fmt.Sprintf("adjust %s by %d on %s", user, delta, id), got.Err, code)
@@ -464,7 +528,7 @@ func (m *machine) check(t *rapid.T) {
 			got := m.memory.scores[ledger.ScoreKey{User: user, Board: id}]
 			hidden := got.Version > 0 &&
 				(!exists || m.model.status[user] == scoreboard.UserBanned || m.model.private[user])
-			if got.Value != score || got.Exists != exists || got.Hidden != hidden {
+			if got.Value != score.Score || got.Subscore != score.Subscore || got.Exists != exists || got.Hidden != hidden {
 				t.Fatalf("%s on %s: %+v, want %d, exists %t, hidden %t", user, id, got, score, exists, hidden)
 			}
 			if b.Mode != scoreboard.ModeIncrement && exists && !got.ReachedAt.Equal(reached) {
@@ -474,11 +538,12 @@ func (m *machine) check(t *rapid.T) {
 				t.Fatalf("%s on %s: metadata %q, want %q", user, id, got.Metadata, want)
 			}
 			var version int64
-			var sum scoreboard.Score
+			var sum scoreboard.Pair
 			for _, r := range m.memory.rows {
 				if r.user == user && r.receipt.Board == id {
 					version++
-					sum += scoreboard.Score(r.receipt.Applied)
+					sum.Score += scoreboard.Score(r.receipt.Applied)
+					sum.Subscore += r.receipt.NewSubscore - orZero(r.receipt.PreviousSubscore)
 				}
 			}
 			if used := got.Version - got.Uncounted; used != m.model.attempts(user, id) {

@@ -27,6 +27,9 @@ type Rows struct {
 	Hidden, Empty    []bool // false behind the last row that is one of them
 	// Uncounted is by how much Score.Uncounted has grown in the batch; 0 behind the last row of a correction.
 	Uncounted []int64
+	// Of boards with subscores; null on others, and behind the last row that has any. Subscores is what the event
+	// submitted, and PreviousSubscores and NewSubscores are the user's before and after it.
+	Subscores, PreviousSubscores, NewSubscores, SubKeys []*int64
 	// Metadata is what the ledger keeps, StandingMetadata that of the new state of the score; null behind the
 	// last row that has any.
 	Metadata, StandingMetadata []*string
@@ -69,9 +72,17 @@ func (r *Rows) Len() int { return len(r.Users) }
 
 // add appends a row and returns its index.
 func (r *Rows) add(
-	in *scoreboard.Increment, hash [16]byte, receipt scoreboard.Receipt, key int64, s *Score, changed bool, shard int16,
+	in *scoreboard.Increment, hash [16]byte, receipt scoreboard.Receipt, board *scoreboard.Board, s *Score, changed bool,
+	shard int16,
 ) int {
 	n := len(r.Users)
+	key, subKey := board.Keys(s.pair())
+	if board.HasSubscores() {
+		r.Subscores = setNumber(r.Subscores, n, new(int64(in.Submitted().Subscore)))
+		r.PreviousSubscores = setNumber(r.PreviousSubscores, n, (*int64)(receipt.PreviousSubscore))
+		r.NewSubscores = setNumber(r.NewSubscores, n, new(int64(receipt.NewSubscore)))
+		r.SubKeys = setNumber(r.SubKeys, n, new(subKey))
+	}
 	r.Details.add(in)
 	r.Users = append(r.Users, string(in.User))
 	r.Boards = append(r.Boards, string(receipt.Board))
@@ -112,6 +123,17 @@ func setTime(column []*time.Time, n int, v time.Time) []*time.Time {
 	}
 	return append(column, &v)
 }
+
+// setNumber is setOptional for a number; nil is null.
+func setNumber(column []*int64, n int, v *int64) []*int64 {
+	for len(column) < n {
+		column = append(column, nil)
+	}
+	return append(column, v)
+}
+
+// HasSubscores reports whether a row is of a board with subscores.
+func (r *Rows) HasSubscores() bool { return len(r.SubKeys) > 0 }
 
 // discount sets by how much the user's uncounted rows have grown with row n.
 func (r *Rows) discount(n int, uncounted int64) {

@@ -87,8 +87,7 @@ func (t *Trial) Diverged() bool { return t.diverged }
 // submission since the beginning of the trial that counts now; rule is what rejects it, "" for
 // none.
 func (t *Trial) Add(r *TrialRow) (evaluated bool, rule, detail string) {
-	submitted := !r.Admin || r.Action == ActionImport
-	if r.Reversed || !submitted && r.Action != ActionAdjust {
+	if r.Reversed || !r.submitted() && r.Action != ActionAdjust {
 		return false, "", ""
 	}
 	if r.Board != t.board.ID || r.At.Before(t.since) {
@@ -98,27 +97,29 @@ func (t *Trial) Add(r *TrialRow) (evaluated bool, rule, detail string) {
 		return false, "", ""
 	}
 	t.diverged = t.diverged || t.diverges
-	next := t.to.Score + scoreboard.Score(r.Delta)
-	if submitted {
-		next = t.board.ScoreAfter(t.to.Score, t.to.Exists, r.Delta)
-	}
+	next := r.after(&t.board, &t.to)
 	if !r.Admin {
 		if rule, detail = t.judge(r, next); rule != "" {
 			t.diverged = true
 			return true, rule, detail
 		}
-		t.remember(r, int64(next-t.to.Score))
+		t.remember(r, int64(next.Score-t.to.Score))
 	}
-	next = min(max(next, -scoreboard.MaxScore), scoreboard.MaxScore) // adjustments are not rejected
-	if !t.to.Exists || next != t.to.Score {
+	next = scoreboard.Pair{Score: exact(next.Score), Subscore: exact(next.Subscore)} // adjustments are not rejected
+	if !t.to.Exists || next != t.to.Pair {
 		t.to.ReachedAt = r.At.UTC()
 	}
-	t.to.Score, t.to.Exists = next, true
+	t.to.Pair, t.to.Exists = next, true
 	return !r.Admin, "", ""
 }
 
+// exact returns the nearest score that every store has.
+func exact(s scoreboard.Score) scoreboard.Score {
+	return min(max(s, -scoreboard.MaxScore), scoreboard.MaxScore)
+}
+
 // judge returns what rejects a submission that would change the score to next.
-func (t *Trial) judge(r *TrialRow, next scoreboard.Score) (rule, detail string) {
+func (t *Trial) judge(r *TrialRow, next scoreboard.Pair) (rule, detail string) {
 	switch {
 	case t.voided:
 		return ruleVoidUsers, ""
@@ -130,7 +131,7 @@ func (t *Trial) judge(r *TrialRow, next scoreboard.Score) (rule, detail string) 
 		return ruleMaxDelta, ""
 	case !t.last.IsZero() && r.At.Sub(t.last) < t.rules.Cooldown:
 		return ruleCooldown, ""
-	case t.diverged && t.board.CheckScore(next) != nil:
+	case t.diverged && t.board.CheckPair(next) != nil:
 		return ruleScoreRange, ""
 	case t.events == 0:
 		return "", ""
@@ -141,7 +142,7 @@ func (t *Trial) judge(r *TrialRow, next scoreboard.Score) (rule, detail string) 
 	in := scoreboard.Increment{
 		User: t.user, Delta: r.Delta, Event: scoreboard.EventID{UUID: r.Event}, Country: r.Country,
 	}
-	found := t.rules.Anomalies.Detect(&in, []scoreboard.BoardID{t.board.ID}, []int64{int64(next - t.to.Score)}, r.At,
+	found := t.rules.Anomalies.Detect(&in, []scoreboard.BoardID{t.board.ID}, []int64{int64(next.Score - t.to.Score)}, r.At,
 		t.buffer[t.start:t.end])
 	if len(found) == 0 {
 		return "", ""

@@ -38,6 +38,7 @@ type wireIncrement struct {
 	// Nor does one that does not know this read the record of an increment that has it.
 	IfPeriod scoreboard.BoardID `json:"if_period,omitempty"`
 	Metadata wire.Object        `json:"metadata,omitempty"`
+	Subscore *scoreboard.Score  `json:"subscore,omitempty"`
 }
 
 // EncodeAccepted encodes an increment that the server has accepted, with the time of
@@ -49,7 +50,7 @@ func EncodeAccepted(in *scoreboard.Increment) []byte {
 		KeyID: in.KeyID, Signer: in.Signer, Address: in.Address, Agent: in.Agent,
 		Trace: in.Trace, Attested: in.Attested, Server: in.Server, Country: in.Country,
 		ByRules: in.ByRules, RuleBoards: in.RuleBoards, Attributes: in.Attributes.Map(),
-		IfPeriod: in.IfPeriod, Metadata: wire.Object(in.Metadata),
+		IfPeriod: in.IfPeriod, Metadata: wire.Object(in.Metadata), Subscore: in.Subscore,
 	}
 	if in.ActionID != [16]byte{} {
 		w.ActionID = scoreboard.FormatUUID(in.ActionID)
@@ -103,6 +104,9 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 	if err != nil {
 		return nil, fmt.Errorf("decode an accepted increment: %w", err)
 	}
+	if w.Subscore != nil && !w.Subscore.InRange() {
+		return nil, fmt.Errorf("decode an accepted increment: subscore is not within ±%d", int64(scoreboard.MaxScore))
+	}
 	var action [16]byte
 	if w.ActionID != "" {
 		id, err := scoreboard.ParseUUID(w.ActionID)
@@ -116,6 +120,6 @@ func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 		Accepted: w.AcceptedAt, Source: scoreboard.SourceAsync, KeyID: w.KeyID, Signer: w.Signer, Address: w.Address,
 		Agent: w.Agent, Trace: w.Trace, ActionID: action, Attested: w.Attested, Server: w.Server, Country: w.Country,
 		ByRules: w.ByRules, RuleBoards: w.RuleBoards, Attributes: attributes,
-		IfPeriod: w.IfPeriod, Metadata: metadata,
+		IfPeriod: w.IfPeriod, Metadata: metadata, Subscore: w.Subscore,
 	}, nil
 }

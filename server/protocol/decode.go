@@ -106,6 +106,9 @@ func (s *scanner) increment(r *wire.IncrementRequest) error {
 			r.IfPeriod, err = s.text("if_period")
 		case "metadata":
 			r.Metadata, err = s.metadata()
+		case "subscore":
+			r.Subscore = new(int64)
+			*r.Subscore, _, err = s.delta("subscore")
 		default:
 			err = unknown(name)
 		}

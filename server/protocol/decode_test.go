@@ -23,6 +23,7 @@ func TestDecodeIncrementMatchesEncodingJSON(t *testing.T) {
 		`{"user_id":"ä","event_id":"x","timestamp":"t","signature":"s","key_id":"k","board":"b",` +
 			`"action_token":"at","attestation":"a","delta":1}`,
 		`{"boards":[],"delta":-1}`,
+		`{"delta":3,"subscore":-2}`,
 	}
 	for _, body := range bodies {
 		var want wire.IncrementRequest
@@ -74,6 +75,10 @@ func TestDecodeIncrementRejects(t *testing.T) {
 		},
 		{"two periods", `{"if_period":"w:1","if_period":"w:2"}`, "if_period", wire.CodeInvalidRequest},
 		{"a period as an object", `{"if_period":{}}`, "if_period", wire.CodeInvalidRequest},
+		{"a fraction as subscore", `{"subscore":1.5}`, "subscore", wire.CodeInvalidRequest},
+		{"null as subscore", `{"subscore":null}`, "subscore", wire.CodeInvalidRequest},
+		{"a subscore beyond 2^53", `{"subscore":-9007199254740992}`, "subscore", wire.CodeDeltaOutOfRange},
+		{"two subscores", `{"subscore":1,"subscore":1}`, "subscore", wire.CodeInvalidRequest},
 		{"boards as a string", `{"boards":"a"}`, "boards", wire.CodeInvalidRequest},
 	}
 	for _, c := range cases {

@@ -53,6 +53,12 @@ func AppendEvent(b []byte, c *scoreboard.Change) []byte {
 	b = strconv.AppendInt(b, c.Revision, 10)
 	b = append(b, `,"order_key":`...)
 	b = strconv.AppendInt(b, c.Key, 10)
+	if c.Subscore != 0 { // a change does not say whether its board has subscores
+		b = append(b, `,"subscore":`...)
+		b = strconv.AppendInt(b, int64(c.Subscore), 10)
+		b = append(b, `,"sub_key":`...)
+		b = strconv.AppendInt(b, c.SubKey, 10)
+	}
 	b = append(b, `,"reached_at":"`...)
 	b = scoreboard.WritableTime(c.ReachedAt).AppendFormat(b, eventTime)
 	b = append(b, `","recorded_at":"`...)
@@ -158,6 +164,12 @@ func (e *event) field(s *scanner, name []byte) (err error) {
 		c.Revision, err = s.number("revision")
 	case "order_key":
 		c.Key, err = s.number("order_key")
+	case "subscore":
+		var n int64
+		n, err = s.number("subscore")
+		c.Subscore = scoreboard.Score(n)
+	case "sub_key":
+		c.SubKey, err = s.number("sub_key")
 	case "reached_at":
 		e.reached, err = s.text("reached_at")
 	case "recorded_at":
@@ -205,6 +217,8 @@ func (e *event) validate() (*scoreboard.Change, error) {
 		return nil, fmt.Errorf("unknown type %q", e.kind)
 	case !c.Score.InRange() || c.Key != int64(c.Score) && c.Key != -int64(c.Score):
 		return nil, fmt.Errorf("score %d with key %d is out of range", c.Score, c.Key)
+	case !c.Subscore.InRange() || c.SubKey != int64(c.Subscore) && c.SubKey != -int64(c.Subscore):
+		return nil, fmt.Errorf("subscore %d with key %d is out of range", c.Subscore, c.SubKey)
 	case c.Revision < 1 || c.Version < 1:
 		return nil, errors.New("revision and version must be at least 1")
 	}

@@ -19,6 +19,7 @@ func TestEventRoundTrip(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		score := scoreboard.Score(rapid.Int64Range(-scoreboard.MaxScore, scoreboard.MaxScore).Draw(t, "score"))
+		subscore := scoreboard.Score(rapid.Int64Range(-scoreboard.MaxScore, scoreboard.MaxScore).Draw(t, "subscore"))
 		at := time.UnixMicro(rapid.Int64Range(1, 1<<51).Draw(t, "at")).UTC()
 		want := scoreboard.Change{
 			Type:       scoreboard.ChangeScore,
@@ -30,6 +31,8 @@ func TestEventRoundTrip(t *testing.T) {
 			Version:    3,
 			Revision:   2,
 			Key:        -int64(score),
+			Subscore:   subscore,
+			SubKey:     int64(subscore),
 			ReachedAt:  at,
 			RecordedAt: at,
 			Hidden:     rapid.Bool().Draw(t, "hidden"),
@@ -58,6 +61,7 @@ func TestDecodeEventRejects(t *testing.T) {
 	t.Parallel()
 	good := protocol.AppendEvent(nil, &scoreboard.Change{
 		Type: scoreboard.ChangeScore, Board: "global", User: "alice", Score: 5, Key: -5, Version: 1, Revision: 1,
+		Subscore: 3, SubKey: 3,
 		ReachedAt: time.Unix(1, 0), RecordedAt: time.Unix(1, 0),
 	})
 	cases := map[string]func(string) string{
@@ -69,6 +73,12 @@ func TestDecodeEventRejects(t *testing.T) {
 		"bad event":       func(s string) string { return strings.Replace(s, "00000000-", "zzzzzzzz-", 1) },
 		"score too large": func(s string) string { return strings.Replace(s, `"score":5`, `"score":`+tooLarge, 1) },
 		"wrong order key": func(s string) string { return strings.Replace(s, `"order_key":-5`, `"order_key":-6`, 1) },
+		"subscore too large": func(s string) string {
+			s = strings.Replace(s, `"sub_key":3`, `"sub_key":`+tooLarge, 1)
+			return strings.Replace(s, `"subscore":3`, `"subscore":`+tooLarge, 1)
+		},
+		"wrong sub key":   func(s string) string { return strings.Replace(s, `"sub_key":3`, `"sub_key":4`, 1) },
+		"a sub key alone": func(s string) string { return strings.Replace(s, `"subscore":3,`, ``, 1) },
 		"no revision":     func(s string) string { return strings.Replace(s, `"revision":1`, `"revision":0`, 1) },
 		"reached outside the calendar": func(s string) string {
 			return strings.Replace(s, `"reached_at":"1970-01-01T00:00:01Z"`, `"reached_at":"`+afterTheCalendar+`"`, 1)
@@ -131,6 +141,7 @@ func TestEncodersWriteAnyTime(t *testing.T) {
 	} {
 		c := scoreboard.Change{
 			Type: scoreboard.ChangeScore, Board: "global", User: "alice", Score: 5, Key: -5, Version: 1, Revision: 1,
+			Subscore: 3, SubKey: 3,
 			ReachedAt: at, RecordedAt: at,
 		}
 		if _, _, err := protocol.DecodeEvent(protocol.AppendEvent(nil, &c)); err != nil {
@@ -159,6 +170,7 @@ func TestUnknownEventFieldsAreIgnored(t *testing.T) {
 	t.Parallel()
 	event := string(protocol.AppendEvent(nil, &scoreboard.Change{
 		Type: scoreboard.ChangeScore, Board: "global", User: "alice", Score: 5, Key: -5, Version: 1, Revision: 1,
+		Subscore: 3, SubKey: 3,
 		ReachedAt: time.Unix(1, 0), RecordedAt: time.Unix(1, 0),
 	}))
 	later := `{"season":{"id":[1,-2.5e3,true,null,"a\"}"],"empty":{},"none":[]},` + event[1:]
@@ -178,6 +190,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	f.Add([]byte(`{"schema":1,"x":[{"y":null}]}`))
 	change := scoreboard.Change{
 		Type: scoreboard.ChangeScore, Board: "global", User: "alice", Score: 5, Key: -5, Version: 1, Revision: 1,
+		Subscore: 3, SubKey: 3,
 		ReachedAt: time.Unix(1, 0), RecordedAt: time.Unix(1, 0),
 	}
 	event := string(protocol.AppendEvent(nil, &change))

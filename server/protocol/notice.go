@@ -24,7 +24,7 @@ type Notice struct {
 	UpdatedAt time.Time    `json:"updated_at"`
 	AsOf      time.Time    `json:"as_of,omitzero"` // every change committed before it is included
 	Total     int64        `json:"total"`
-	Top       []wire.Entry `json:"top"`
+	Top       []wire.Entry `json:"top"` // with a subscore on boards that have them
 	Moved     []Moved      `json:"moved"`
 }
 
@@ -32,6 +32,7 @@ type Notice struct {
 type Moved struct {
 	UserID   string `json:"user_id"`
 	Score    int64  `json:"score"`
+	Subscore *int64 `json:"subscore,omitempty"` // absent on boards without subscores
 	Revision int64  `json:"revision"`
 	Version  int64  `json:"version"`
 }
@@ -43,11 +44,22 @@ func EncodeNotice(n *scoreboard.Notice) []byte {
 		UpdatedAt: scoreboard.WritableTime(n.Top.UpdatedAt), AsOf: scoreboard.WritableTime(n.Top.AsOf),
 		Total: n.Top.Total, Top: make([]wire.Entry, len(n.Top.Entries)), Moved: make([]Moved, len(n.Moved)),
 	}
+	subscore := func(s scoreboard.Score) *int64 {
+		if !n.Top.Subscores {
+			return nil
+		}
+		return new(int64(s))
+	}
 	for i, e := range n.Top.Entries {
-		out.Top[i] = wire.Entry{Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score)}
+		out.Top[i] = wire.Entry{
+			Rank: e.Rank, UserID: string(e.User), Score: int64(e.Score), Subscore: subscore(e.Subscore),
+		}
 	}
 	for i, m := range n.Moved {
-		out.Moved[i] = Moved{UserID: string(m.User), Score: int64(m.Score), Revision: m.Revision, Version: m.Version}
+		out.Moved[i] = Moved{
+			UserID: string(m.User), Score: int64(m.Score), Subscore: subscore(m.Subscore),
+			Revision: m.Revision, Version: m.Version,
+		}
 	}
 	b, err := json.Marshal(&out)
 	if err != nil { // these types always marshal: every time can be written
@@ -78,14 +90,22 @@ func DecodeNotice(value []byte) (n scoreboard.Notice, err error) {
 		Total:   in.Total,
 		Entries: make([]scoreboard.Entry, len(in.Top)),
 	}
+	subscore := func(s *int64) scoreboard.Score {
+		if s == nil {
+			return 0
+		}
+		n.Subscores, n.Top.Subscores = true, true
+		return scoreboard.Score(*s)
+	}
 	for i, e := range in.Top {
 		n.Top.Entries[i] = scoreboard.Entry{
 			Rank: e.Rank, User: scoreboard.UserID(e.UserID), Score: scoreboard.Score(e.Score),
+			Subscore: subscore(e.Subscore),
 		}
 	}
 	for _, m := range in.Moved {
 		n.Moved = append(n.Moved, scoreboard.Moved{
-			User: scoreboard.UserID(m.UserID), Score: scoreboard.Score(m.Score),
+			User: scoreboard.UserID(m.UserID), Score: scoreboard.Score(m.Score), Subscore: subscore(m.Subscore),
 			Revision: m.Revision, Version: m.Version,
 		})
 	}

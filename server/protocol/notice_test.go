@@ -3,6 +3,7 @@ package protocol_test
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -24,8 +25,17 @@ func TestNoticeRoundTrip(t *testing.T) {
 	}
 	value := protocol.EncodeNotice(&want)
 	got, err := protocol.DecodeNotice(value)
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v, want %+v", got, err, want)
+	if err != nil || !reflect.DeepEqual(got, want) || strings.Contains(string(value), "subscore") {
+		t.Errorf("got %+v, %v of %s, want %+v", got, err, value, want)
+	}
+	pairs := want
+	pairs.Subscores = true
+	pairs.Top = new(*want.Top)
+	pairs.Top.Subscores, pairs.Top.Entries = true, slices.Clone(want.Top.Entries)
+	pairs.Top.Entries[1].Subscore = -7
+	pairs.Moved = []scoreboard.Moved{{User: "bob", Score: -3, Subscore: -7, Revision: 5, Version: 4}}
+	if got, err := protocol.DecodeNotice(protocol.EncodeNotice(&pairs)); err != nil || !reflect.DeepEqual(got, pairs) {
+		t.Errorf("got %+v with top %+v, %v, want %+v", got, got.Top, err, pairs)
 	}
 	if _, err := protocol.DecodeNotice(
 		[]byte(strings.Replace(string(value), `"schema":1`, `"schema":2`, 1)),

@@ -85,6 +85,8 @@ func FuzzDecodeAccepted(f *testing.F) {
 	)
 	f.Add([]byte(`{"schema":1,"user_id":"a","delta":5,"event_id":"e","boards":["weekly"],` +
 		`"timestamp":"2026-11-21T12:00:00Z","accepted_at":"2026-11-21T12:00:00Z","if_period":"weekly:2026-w47"}`))
+	f.Add([]byte(`{"schema":1,"user_id":"a","delta":5,"event_id":"e","boards":["global"],` +
+		`"timestamp":"2026-11-21T12:00:00Z","accepted_at":"2026-11-21T12:00:00Z","subscore":-3}`))
 	f.Add([]byte(`{"schema":9}`))
 	f.Add([]byte(`null`))
 	f.Add([]byte(`{"schema":1,"user_id":"a","delta":5,"event_id":"e","boards":["global"],"timestamp":"` +
@@ -99,6 +101,7 @@ func FuzzDecodeAccepted(f *testing.F) {
 		}
 		again, err := protocol.DecodeAccepted(protocol.EncodeAccepted(in))
 		if err != nil || again.PayloadHash() != in.PayloadHash() || again.IfPeriod != in.IfPeriod ||
+			(again.Subscore == nil) != (in.Subscore == nil) ||
 			!again.Accepted.Equal(in.Accepted) {
 			t.Fatalf("%+v became %+v, %v", in, again, err)
 		}

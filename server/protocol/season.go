@@ -20,6 +20,7 @@ type SeasonClosed struct {
 	Region           string       `json:"region,omitempty"`
 	Mode             string       `json:"mode"`
 	Order            string       `json:"order"`
+	Subscore         string       `json:"subscore,omitempty"` // highest or lowest; absent without subscores
 	PeriodStart      time.Time    `json:"period_start"`
 	PeriodEnd        time.Time    `json:"period_end"`
 	ClosedAt         time.Time    `json:"closed_at"`
@@ -35,13 +36,17 @@ func EncodeSeasonClosed(e *scoreboard.EndedPeriod) []byte {
 	out := SeasonClosed{
 		Schema: Schema, Type: "season.closed", EventID: scoreboard.FormatUUID(e.EventID().UUID),
 		Board: string(b.ID), Family: string(b.Family), Period: string(b.Period), Region: b.Region,
-		Mode: string(b.Mode), Order: string(b.Order), Users: e.Users, StandingsHash: b.PublicHash(),
+		Mode: string(b.Mode), Order: string(b.Order), Subscore: string(b.Subscore), Users: e.Users,
+		StandingsHash:    b.PublicHash(),
 		StandingsVersion: b.StandingsVersion,
 		PeriodStart:      scoreboard.WritableTime(b.PeriodStart), PeriodEnd: scoreboard.WritableTime(b.PeriodEnd),
 		ClosedAt: scoreboard.WritableTime(b.Closed), Top: make([]wire.Entry, len(e.Top)),
 	}
 	for i, entry := range e.Top {
 		out.Top[i] = wire.Entry{Rank: entry.Rank, UserID: string(entry.User), Score: int64(entry.Score)}
+		if b.HasSubscores() {
+			out.Top[i].Subscore = new(int64(entry.Subscore))
+		}
 	}
 	value, err := json.Marshal(out)
 	if err != nil {

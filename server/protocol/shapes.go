@@ -34,12 +34,23 @@ func Entries(rows []scoreboard.Entry) []wire.Entry {
 	return out
 }
 
+// EntriesOf is Entries for rows of a board that has subscores, or has none.
+func EntriesOf(subscores bool, rows []scoreboard.Entry) []wire.Entry {
+	out := Entries(rows)
+	for i := range out {
+		if subscores {
+			out[i].Subscore = new(int64(rows[i].Subscore))
+		}
+	}
+	return out
+}
+
 // ListEntries converts rows, best first, to a list, in which equal scores may share a rank, too.
 func ListEntries(rows []scoreboard.Entry, shared bool) []wire.ListEntry {
 	out := make([]wire.ListEntry, len(rows))
 	for i, e := range Entries(rows) {
 		out[i] = wire.ListEntry{ListRank: i + 1, Entry: e}
-		if shared && i > 0 && e.Score == out[i-1].Score {
+		if shared && i > 0 && rows[i].Pair() == rows[i-1].Pair() {
 			out[i].ListRank = out[i-1].ListRank
 		}
 	}

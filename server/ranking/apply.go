@@ -36,9 +36,9 @@ func newApplier(
 ) *applier {
 	return &applier{
 		Conn: c, layouts: of, partitions: parts, broken: broken, witness: w,
-		apply:   redis.NewScript(piece.LuaPut + piece.LuaCounts + luaApply),
-		forward: redis.NewScript(piece.LuaPut + luaForward),
-		quiet:   redis.NewScript(piece.LuaPut + piece.LuaQuiet + piece.LuaCounts + luaApply),
+		apply:   redis.NewScript(piece.LuaWidth + piece.LuaPut + piece.LuaCounts + luaApply),
+		forward: redis.NewScript(piece.LuaWidth + piece.LuaPut + luaForward),
+		quiet:   redis.NewScript(piece.LuaWidth + piece.LuaPut + piece.LuaQuiet + piece.LuaCounts + luaApply),
 	}
 }
 

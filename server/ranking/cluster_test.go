@@ -45,7 +45,7 @@ func TestScriptsUseOneClusterSlot(t *testing.T) {
 		t.Errorf("got rank %d for bob, want 2", p.Rank)
 	}
 	users := []scoreboard.UserID{"alice", "bob"}
-	if ranks, err := r.Ranks(ctx, board, users, make([]*scoreboard.Score, 2)); err != nil || *ranks[0] != 1 {
+	if ranks, err := r.Ranks(ctx, board, users, make([]*scoreboard.Pair, 2)); err != nil || *ranks[0] != 1 {
 		t.Errorf("ranks: %v", err)
 	}
 	states, err := r.States(ctx, board.ID, users)

@@ -27,7 +27,7 @@ func (r rig) expectNotLoaded(t *testing.T, b *scoreboard.Board) {
 	_, placeErr := r.Place(ctx, b, "alice", 1)
 	_, listErr := r.List(ctx, b, users)
 	_, pageErr := r.Page(ctx, b, &scoreboard.Position{Key: -1 << 53}, 10)
-	_, ranksErr := r.Ranks(ctx, b, users, make([]*scoreboard.Score, 1))
+	_, ranksErr := r.Ranks(ctx, b, users, make([]*scoreboard.Pair, 1))
 	_, statesErr := r.States(ctx, b.ID, users)
 	for name, err := range map[string]error{
 		"top": topErr, "place": placeErr, "list": listErr, "page": pageErr, "ranks": ranksErr, "states": statesErr,

@@ -3,6 +3,7 @@ package ranking
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -61,13 +62,22 @@ func (r *Ranking) Follow(ctx context.Context, do func(scoreboard.Notice), bad fu
 	}
 }
 
-// parseNotice reads what announce in put.lua published.
+// parseNotice reads what announce in put.lua published: the order has two words on a board with
+// subscores.
 func parseNotice(payload string) (n scoreboard.Notice, err error) {
 	line, rest, _ := strings.Cut(payload, "\n")
 	f := strings.Fields(line)
-	if len(f) != 7 {
-		return n, fmt.Errorf("read a notice: %q has %d fields, want 7", line, len(f))
+	var orders piece.Orders
+	switch len(f) {
+	case 8:
+		orders.Subscore = scoreboard.Order(f[5])
+		f = slices.Delete(f, 5, 6)
+	case 7:
+	default:
+		return n, fmt.Errorf("read a notice: %q has %d fields, want 7 or 8", line, len(f))
 	}
+	orders.Score = scoreboard.Order(f[4])
+	n.Subscores = orders.Subscore != ""
 	var facts [5]int64
 	for i, at := range []int{1, 2, 3, 5, 6} {
 		if facts[i], err = strconv.ParseInt(f[at], 10, 64); err != nil {
@@ -89,17 +99,22 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 			Version:   facts[1],
 			UpdatedAt: updated,
 			Total:     facts[3],
+			Subscores: n.Subscores,
 		}
-		if top.Entries, err = piece.UnpackTop(rest[:size], scoreboard.Order(f[4])); err != nil {
+		if top.Entries, err = piece.UnpackTop(rest[:size], orders); err != nil {
 			return n, err
 		}
 		n.Top, rest = top, rest[size:]
 	}
 	moved := strings.Fields(rest)
 	for i := 0; i+3 < len(moved); i += 4 {
-		var v [3]int64
-		for j := range v {
-			if v[j], err = strconv.ParseInt(moved[i+1+j], 10, 64); err != nil {
+		var v [4]int64
+		score, subscore, has := strings.Cut(moved[i+1], ":")
+		for j, text := range []string{score, subscore, moved[i+2], moved[i+3]} {
+			if j == 1 && !has {
+				continue // it is 0
+			}
+			if v[j], err = strconv.ParseInt(text, 10, 64); err != nil {
 				return n, fmt.Errorf("read a notice: %w", err)
 			}
 		}
@@ -108,8 +123,9 @@ func parseNotice(payload string) (n scoreboard.Notice, err error) {
 			scoreboard.Moved{
 				User:     scoreboard.UserID(moved[i]),
 				Score:    scoreboard.Score(v[0]),
-				Revision: v[1],
-				Version:  v[2],
+				Subscore: scoreboard.Score(v[1]),
+				Revision: v[2],
+				Version:  v[3],
 			},
 		)
 	}

@@ -179,7 +179,7 @@ func countedRanks(
 	}
 	check("top", top.Entries)
 	for i := range top.Entries {
-		at := top.Position(i, b.Order)
+		at := top.Position(i, b)
 		before, behind := rapid.IntRange(0, 3).Draw(rt, "before"), rapid.IntRange(0, 3).Draw(rt, "behind")
 		page, err := r.Around(ctx, b, &at, before, behind)
 		if err != nil {
@@ -211,7 +211,7 @@ func countedRanks(
 		if !c.Hidden && c.Score == score {
 			rank = want[user]
 		}
-		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Score{&score})
+		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Pair{{Score: score}})
 		if err != nil || *ranks[0] != rank {
 			rt.Fatalf("%s with a recorded %d: rank %d, %v, want %d", user, score, *ranks[0], err, rank)
 		}
@@ -255,7 +255,7 @@ func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.B
 	}
 	all := top.Entries[:min(limit, len(top.Entries))]
 	for len(all) > 0 && len(all) < len(top.Entries) {
-		next := page(top.Position(len(all)-1, b.Order))
+		next := page(top.Position(len(all)-1, b))
 		if len(next.Entries) == 0 {
 			break
 		}
@@ -298,7 +298,7 @@ func samePlaces(
 			!slices.Equal(got.Neighbours, want.Neighbours) {
 			rt.Fatalf("%s: Redis has %+v, PostgreSQL %+v", user, *got, *want)
 		}
-		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Score{nil})
+		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Pair{nil})
 		if err != nil || *ranks[0] != want.Rank {
 			rt.Fatalf("%s: Ranks returns %d, %v, PostgreSQL %d", user, *ranks[0], err, want.Rank)
 		}
@@ -318,11 +318,11 @@ func samePlaces(
 		)
 	}
 	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "score"))
-	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"unknown"}, []*scoreboard.Score{&score})
+	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"unknown"}, []*scoreboard.Pair{{Score: score}})
 	if err != nil {
 		rt.Fatal(err)
 	}
-	if rank, err := pg.Reads.RankOf(ctx, b, score); err != nil || *ranks[0] != rank {
+	if rank, err := pg.Reads.RankOf(ctx, b, scoreboard.Pair{Score: score}); err != nil || *ranks[0] != rank {
 		rt.Fatalf("a score of %d: Redis ranks it %d, PostgreSQL %d, %v", score, *ranks[0], rank, err)
 	}
 }

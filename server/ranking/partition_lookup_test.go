@@ -146,9 +146,9 @@ func TestLookupsShareCalls(t *testing.T) {
 			}
 		})
 		running.Go(func() {
-			score := scoreboard.Score(9_905) // recorded, but not applied: behind user-009
+			pair := scoreboard.Pair{Score: 9_905} // recorded, but not applied: behind user-009
 			ranks, err := reader.Ranks(ctx, b, []scoreboard.UserID{"user-200", "user-201", "nobody"},
-				[]*scoreboard.Score{&score, nil, nil})
+				[]*scoreboard.Pair{&pair, nil, nil})
 			if err != nil || *ranks[0] != 11 || *ranks[1] != 202 || ranks[2] != nil {
 				t.Errorf("the ranks are %v, %v; want 11, 202, none", ranks, err)
 			}
@@ -317,7 +317,7 @@ func TestLookupsOfThoseWhoHaveGone(t *testing.T) {
 		users := make([]scoreboard.UserID, 5000)
 		limited, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
 		defer cancel()
-		if _, err := reader.Ranks(limited, b, users, make([]*scoreboard.Score, len(users))); err == nil {
+		if _, err := reader.Ranks(limited, b, users, make([]*scoreboard.Pair, len(users))); err == nil {
 			t.Error("a call that hangs was answered")
 		}
 		running.Go(place)

@@ -1,7 +1,6 @@
 package ranking_test
 
 import (
-	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -24,16 +23,24 @@ func (m model) ranked() []scoreboard.Change {
 		}
 	}
 	slices.SortFunc(list, func(a, b scoreboard.Change) int {
-		return cmp.Or(cmp.Compare(a.Key, b.Key), a.ReachedAt.Compare(b.ReachedAt), cmp.Compare(a.User, b.User))
+		p, q := at(&a), at(&b)
+		return p.Compare(&q)
 	})
 	return list
+}
+
+// at is where a state ranks.
+func at(c *scoreboard.Change) scoreboard.Position {
+	return scoreboard.Position{Key: c.Key, SubKey: c.SubKey, ReachedAt: c.ReachedAt, User: c.User}
 }
 
 // entries are those of rows from the first to before the last.
 func (c *comparison) entries(rows []scoreboard.Change, first, last int) []scoreboard.Entry {
 	var list []scoreboard.Entry
 	for i := max(first, 0); i < min(last, len(rows)); i++ {
-		list = append(list, scoreboard.Entry{Rank: c.rank(rows, i), User: rows[i].User, Score: rows[i].Score})
+		list = append(list, scoreboard.Entry{
+			Rank: c.rank(rows, i), User: rows[i].User, Score: rows[i].Score, Subscore: rows[i].Subscore,
+		})
 	}
 	return list
 }
@@ -41,23 +48,37 @@ func (c *comparison) entries(rows []scoreboard.Change, first, last int) []scoreb
 // rank is that of a row.
 func (c *comparison) rank(rows []scoreboard.Change, i int) int64 {
 	if c.board.SharesRanks() {
-		return 1 + int64(slices.IndexFunc(rows, func(o scoreboard.Change) bool { return o.Key == rows[i].Key }))
+		return 1 + int64(slices.IndexFunc(rows, func(o scoreboard.Change) bool {
+			return o.Key == rows[i].Key && o.SubKey == rows[i].SubKey
+		}))
 	}
 	return 1 + int64(i)
 }
 
-// TestPartitionsAgainstModel has two processes apply random changes with many equal scores to a
-// board in partitions, some of which empty its merged top or move it, and compares every read of a third
-// with a model.
+// TestPartitionsAgainstModel has two processes apply random changes with many equal scores, and
+// subscores, to a board in one piece or in partitions, some of which empty its merged top or move it,
+// and compares every read of a third with a model. Boards with subscores are rebuilt into another
+// number of partitions while they are changed.
 func TestPartitionsAgainstModel(t *testing.T) {
 	onEach(t, func(t *testing.T, r rig) {
-		for i, partitions := range []int{2, 2, 5, 5} {
+		for _, of := range []struct {
+			partitions int
+			ties       scoreboard.Ties
+			subscore   scoreboard.Order
+		}{
+			{2, "", ""},
+			{2, scoreboard.TiesShared, ""},
+			{5, "", ""},
+			{5, scoreboard.TiesShared, ""},
+			{1, "", scoreboard.OrderHighest},
+			{1, scoreboard.TiesShared, scoreboard.OrderLowest},
+			{3, "", scoreboard.OrderLowest},
+			{3, scoreboard.TiesShared, scoreboard.OrderHighest},
+		} {
 			seed := rand.Uint64()
-			board := divided(partitions)
-			if i%2 == 1 {
-				board.Ties = scoreboard.TiesShared
-			}
-			t.Logf("%d partitions, ties %q, seed %d", partitions, board.Ties, seed)
+			board := divided(of.partitions)
+			board.Ties, board.Subscore = of.ties, of.subscore
+			t.Logf("%d partitions, ties %q, subscore %q, seed %d", of.partitions, of.ties, of.subscore, seed)
 			c := comparison{
 				T: t, rng: rand.New(rand.NewPCG(seed, 0)), board: board, model: make(model),
 				writers: []rig{r.another(), r.another()}, reader: r.another(),
@@ -113,6 +134,9 @@ func (c *comparison) run(r rig) {
 		}
 		c.newest(batch)
 		c.writers[c.rng.IntN(2)].apply(c.T, batch...)
+		if c.board.HasSubscores() && step%10 == 5 {
+			c.relayout([]int{1, 2, 4}[c.rng.IntN(3)])
+		}
 		c.compare()
 		if c.Failed() {
 			c.Fatalf("at step %d", step)
@@ -120,13 +144,40 @@ func (c *comparison) run(r rig) {
 	}
 }
 
+// relayout rebuilds the board into a number of partitions while both processes write, from a
+// snapshot that is older than what they write.
+func (c *comparison) relayout(partitions int) {
+	next := *c.board
+	next.Partitions = partitions
+	c.writers[0].rebuild(c.T, &next, func() []scoreboard.Change {
+		var states []scoreboard.Change
+		for _, s := range c.model {
+			states = append(states, s)
+		}
+		for i := range 6 {
+			change := c.change()
+			c.newest([]scoreboard.Change{change})
+			c.writers[i%2].apply(c.T, change)
+		}
+		return states
+	})
+	c.board, c.rows, c.version = &next, nil, 0
+}
+
 func (c *comparison) change() scoreboard.Change {
 	c.revision++
 	user := fmt.Sprintf("user-%03d", c.rng.IntN(300))
 	change := change(user, c.rng.Int64N(30), c.revision, c.rng.Int64N(3))
 	change.Hidden = c.rng.IntN(10) == 0
+	if c.board.HasSubscores() {
+		change.Subscore = c.subscore()
+		_, change.SubKey = c.board.Keys(scoreboard.Pair{Subscore: change.Subscore})
+	}
 	return change
 }
+
+// subscore is a random one of few, on both sides of 0.
+func (c *comparison) subscore() scoreboard.Score { return scoreboard.Score(c.rng.Int64N(5) - 2) }
 
 // newest adds changes to the model, and returns the last of each user.
 func (c *comparison) newest(list []scoreboard.Change) (states []scoreboard.Change) {
@@ -183,20 +234,31 @@ func (c *comparison) asOf(what string, got time.Time) {
 }
 
 func (c *comparison) comparePage(rows []scoreboard.Change) {
-	at := change(fmt.Sprintf("user-%03d", c.rng.IntN(300)), c.rng.Int64N(31), 1, c.rng.Int64N(3))
-	after := scoreboard.Position{Key: at.Key, ReachedAt: at.ReachedAt, User: at.User}
+	of := c.change()
+	of.Key -= c.rng.Int64N(2)
+	after := at(&of)
 	limit := 1 + c.rng.IntN(40)
 	page, err := c.reader.Page(ctx, c.board, &after, limit)
 	if err != nil {
 		c.Fatal(err)
 	}
 	first := 0
-	for first < len(rows) && cmp.Or(cmp.Compare(rows[first].Key, at.Key), rows[first].ReachedAt.Compare(at.ReachedAt),
-		cmp.Compare(rows[first].User, at.User)) <= 0 {
+	for first < len(rows) {
+		if row := at(&rows[first]); row.Compare(&after) > 0 {
+			break
+		}
 		first++
 	}
 	if want := c.entries(rows, first, first+limit); !slices.Equal(page.Entries, want) {
 		c.Errorf("behind %+v: %v, want %v", after, page.Entries, want)
+	}
+	before := c.rng.IntN(20)
+	around, err := c.reader.Around(ctx, c.board, &after, before, limit)
+	if err != nil {
+		c.Fatal(err)
+	}
+	if want := c.entries(rows, first-before, first+limit); !slices.Equal(around.Entries, want) {
+		c.Errorf("around %+v: %v, want %v", after, around.Entries, want)
 	}
 	c.asOf("page", page.AsOf)
 }
@@ -238,16 +300,17 @@ func (c *comparison) comparePlace(rows []scoreboard.Change, user scoreboard.User
 	if k > 0 {
 		near = c.entries(rows, i-k, i+k+1)
 	}
-	if p.Rank != c.rank(rows, i) || p.Score != rows[i].Score || p.Total != int64(len(rows)) ||
+	if p.Rank != c.rank(rows, i) || p.Score != rows[i].Score || p.Subscore != rows[i].Subscore ||
+		p.Total != int64(len(rows)) ||
 		p.Revision != rows[i].Revision || !slices.Equal(p.Neighbours, near) {
 		c.Errorf("%s with %d beside: %+v, want #%d %+v, %v", user, k, p, c.rank(rows, i), rows[i], near)
 	}
 	c.asOf("place", p.AsOf)
 }
 
-// compareRanks asks also for scores that were not applied.
+// compareRanks asks also for scores and subscores that were not applied.
 func (c *comparison) compareRanks(rows []scoreboard.Change, users []scoreboard.UserID) {
-	scores, want := make([]*scoreboard.Score, len(users)), make([]int64, len(users))
+	pairs, want := make([]*scoreboard.Pair, len(users)), make([]int64, len(users))
 	for n, user := range users {
 		own := index(rows, user)
 		if own >= 0 {
@@ -256,25 +319,32 @@ func (c *comparison) compareRanks(rows []scoreboard.Change, users []scoreboard.U
 		if c.rng.IntN(3) == 0 {
 			continue
 		}
-		score := scoreboard.Score(c.rng.Int64N(30))
-		scores[n] = &score
-		if own >= 0 && rows[own].Score == score {
+		pair := scoreboard.Pair{Score: scoreboard.Score(c.rng.Int64N(30))}
+		if own >= 0 && c.rng.IntN(3) == 0 {
+			pair.Score = rows[own].Score
+		}
+		if c.board.HasSubscores() {
+			pair.Subscore = c.subscore()
+		}
+		pairs[n] = &pair
+		if own >= 0 && pair == (scoreboard.Pair{Score: rows[own].Score, Subscore: rows[own].Subscore}) {
 			continue
 		}
 		want[n] = 1
 		for i := range rows {
-			if i != own && (rows[i].Score > score || rows[i].Score == score && !c.board.SharesRanks()) {
+			other := scoreboard.Pair{Score: rows[i].Score, Subscore: rows[i].Subscore}
+			if i != own && (c.board.Better(other, pair) || other == pair && !c.board.SharesRanks()) {
 				want[n]++
 			}
 		}
 	}
-	ranks, err := c.reader.Ranks(ctx, c.board, users, scores)
+	ranks, err := c.reader.Ranks(ctx, c.board, users, pairs)
 	if err != nil {
 		c.Fatal(err)
 	}
 	for n, rank := range ranks {
 		if rank == nil && want[n] != 0 || rank != nil && *rank != want[n] {
-			c.Errorf("the rank of %s with %v is %v, want %d", users[n], scores[n], rank, want[n])
+			c.Errorf("the rank of %s with %v is %v, want %d", users[n], pairs[n], deref(rank), want[n])
 		}
 	}
 }

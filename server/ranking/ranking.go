@@ -56,7 +56,7 @@ func newRanking(rdb redis.UniversalClient, replica bool) *Ranking {
 	return &Ranking{
 		conn: c, layouts: of, whole: whole.New(c, p), partitions: parts, pieces: p,
 		rebuilds: rebuilds, shadows: shadows,
-		swap:       redis.NewScript(piece.LuaPut + piece.LuaCounts + piece.LuaStamp + piece.LuaSwap),
+		swap:       redis.NewScript(piece.LuaWidth + piece.LuaPut + piece.LuaCounts + piece.LuaStamp + piece.LuaSwap),
 		applier:    newApplier(c, of, parts, remove, w),
 		heartbeats: &heartbeats{Conn: c, record: redis.NewScript(piece.LuaServer + luaHeartbeats), witness: w},
 		histories:  &histories{Conn: c, advance: redis.NewScript(luaAdvance)},

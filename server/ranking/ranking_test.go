@@ -220,7 +220,7 @@ func TestFlushedBoardIsNotLoadedUntilRebuilt(t *testing.T) {
 		}
 		_, topErr := r.Top(ctx, board)
 		_, placeErr := r.Place(ctx, board, "alice", 3)
-		_, ranksErr := r.Ranks(ctx, board, []scoreboard.UserID{"alice"}, []*scoreboard.Score{nil})
+		_, ranksErr := r.Ranks(ctx, board, []scoreboard.UserID{"alice"}, []*scoreboard.Pair{nil})
 		for what, err := range map[string]error{"top": topErr, "place": placeErr, "ranks": ranksErr} {
 			if !isNotLoaded(err) {
 				t.Errorf("%s of a notLoaded board: %v, want scoreboard.ErrNotLoaded", what, err)

@@ -17,8 +17,8 @@ type boards interface {
 	) (*scoreboard.Top, error)
 	Place(ctx context.Context, l piece.Layout, user scoreboard.UserID, k int) (*scoreboard.Place, error)
 	List(ctx context.Context, l piece.Layout, users []scoreboard.UserID) (*scoreboard.List, error)
-	// readRanks ranks users by the keys of standings that were just recorded, nil for the current rank.
-	Ranks(ctx context.Context, l piece.Layout, users []scoreboard.UserID, keys []*int64) ([]*int64, error)
+	// Ranks ranks users by the keys of standings that were just recorded, nil for the current rank.
+	Ranks(ctx context.Context, l piece.Layout, users []scoreboard.UserID, keys []*piece.Keys) ([]*int64, error)
 	States(ctx context.Context, l piece.Layout, users []scoreboard.UserID) ([]scoreboard.RankedState, error)
 	Repair(
 		ctx context.Context, l piece.Layout, correct *scoreboard.Change, wrong scoreboard.RankedState,
@@ -67,7 +67,7 @@ func onRanks[T any](
 	ctx context.Context, r *Ranking, board *scoreboard.Board, do func(boards, piece.Layout) (T, error),
 ) (T, error) {
 	return onLayout(ctx, r, board.ID, func(b boards, l piece.Layout) (T, error) {
-		l.Shared = board.SharesRanks()
+		l.Shared, l.Subscore = board.SharesRanks(), board.Subscore
 		return do(b, l)
 	})
 }
@@ -126,19 +126,19 @@ func (r *Ranking) List(
 }
 
 // Ranks returns a 1-based rank for each user, or nil where one is not ranked;
-// scoreboard.ErrNotLoaded where the board is not loaded. A score is a standing that may
-// not have been applied yet; a nil score means the current rank.
+// scoreboard.ErrNotLoaded where the board is not loaded. A pair is a standing that may
+// not have been applied yet; a nil pair means the current rank.
 func (r *Ranking) Ranks(
 	ctx context.Context,
 	board *scoreboard.Board,
 	users []scoreboard.UserID,
-	scores []*scoreboard.Score,
+	pairs []*scoreboard.Pair,
 ) ([]*int64, error) {
-	keys := make([]*int64, len(users))
-	for i, score := range scores {
-		if score != nil {
-			key := board.Order.Key(*score)
-			keys[i] = &key
+	keys, all := make([]*piece.Keys, len(users)), make([]piece.Keys, len(users))
+	for i, pair := range pairs {
+		if pair != nil {
+			keys[i] = &all[i]
+			all[i].Key, all[i].SubKey = board.Keys(*pair)
 		}
 	}
 	return onRanks(ctx, r, board, func(b boards, l piece.Layout) ([]*int64, error) {

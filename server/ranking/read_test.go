@@ -18,12 +18,12 @@ func TestRanksOfReceipts(t *testing.T) {
 			t, change("alice", 50, 1, 1), change("bob", 40, 1, 2), change("carol", 40, 1, 3),
 			change("dave", 30, 1, 4), change("eve", 90, 1, 5), hidden(change("eve", 90, 2, 5)),
 		)
-		score := func(n int64) *scoreboard.Score { s := scoreboard.Score(n); return &s }
+		score := func(n int64) *scoreboard.Pair { return &scoreboard.Pair{Score: scoreboard.Score(n)} }
 		for _, c := range []struct {
-			why   string
-			user  scoreboard.UserID
-			score *scoreboard.Score
-			want  int64 // 0: none
+			why  string
+			user scoreboard.UserID
+			pair *scoreboard.Pair
+			want int64 // 0: none
 		}{
 			{"already applied", "bob", score(40), 2},
 			{"already applied, second of a tie", "carol", score(40), 3},
@@ -39,7 +39,7 @@ func TestRanksOfReceipts(t *testing.T) {
 			{"current, of an unknown user", "zoe", nil, 0},
 			{"current, of a banned user", "eve", nil, 0},
 		} {
-			got, err := r.Ranks(ctx, board, []scoreboard.UserID{c.user}, []*scoreboard.Score{c.score})
+			got, err := r.Ranks(ctx, board, []scoreboard.UserID{c.user}, []*scoreboard.Pair{c.pair})
 			if err != nil {
 				t.Fatal(err)
 			}

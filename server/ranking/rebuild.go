@@ -19,7 +19,8 @@ import (
 // live board is not.
 func (r *Ranking) Claim(ctx context.Context, board *scoreboard.Board, token string) (bool, error) {
 	shadow := r.conn.Keys.Shadow(board.ID)
-	n, err := r.shadows.Claim.Run(ctx, r.conn.Redis, shadow, token, piece.ClaimTTL.Milliseconds()).Int64()
+	n, err := r.shadows.Claim.Run(ctx, r.conn.Redis, shadow, token, piece.ClaimTTL.Milliseconds(),
+		piece.OrdersOf(board).String()).Int64()
 	claimed := n == 1
 	if err == nil && claimed {
 		if claimed, err = r.rebuilds.ClaimLayout(ctx, board, token); err != nil || !claimed {

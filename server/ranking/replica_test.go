@@ -58,7 +58,7 @@ func readAll(t *testing.T, r *ranking.Ranking) {
 	if l, err := r.List(ctx, board, users); err != nil || len(l.Entries) != 2 {
 		t.Errorf("list: got %+v, %v", l, err)
 	}
-	if ranks, err := r.Ranks(ctx, board, users, make([]*scoreboard.Score, 2)); err != nil || *ranks[1] != 2 {
+	if ranks, err := r.Ranks(ctx, board, users, make([]*scoreboard.Pair, 2)); err != nil || *ranks[1] != 2 {
 		t.Errorf("ranks: got %v, %v", ranks, err)
 	}
 }

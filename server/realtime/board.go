@@ -186,7 +186,7 @@ func (b *board) contradicts(top *scoreboard.Top) bool {
 		return false
 	}
 	return !slices.EqualFunc(top.Entries, b.hub.showNow(b.sound).Entries, func(x, y scoreboard.Entry) bool {
-		return x.User == y.User && x.Score == y.Score
+		return x.User == y.User && x.Pair() == y.Pair()
 	})
 }
 
@@ -314,6 +314,7 @@ func (b *board) state(s shape, window time.Duration) *state {
 		Board: top.Board, Epoch: top.Epoch, Version: top.Version, Degraded: top.Degraded, Doubt: doubt(top),
 		Window: window,
 		TS:     scoreboard.WritableTime(ts), AsOf: scoreboard.WritableTime(asOf), Rows: top.Entries[:n],
+		Subscores: top.Subscores,
 	}}
 	if len(top.Reached) == len(top.Entries) {
 		next.Reached = top.Reached[:n:n]

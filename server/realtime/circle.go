@@ -331,6 +331,7 @@ func (c *circle) show(list *scoreboard.CohortList) {
 		FriendsView: FriendsView{
 			Board: list.Board, User: c.user, Rows: rows, Version: list.Version, Epoch: list.Epoch,
 			TS: scoreboard.WritableTime(list.AsOf), SharedRanks: list.SharedRanks,
+			Subscores: c.board.latest.Subscores,
 		},
 		Cohort: list.Cohort, Division: list.Division,
 	}})

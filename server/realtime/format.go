@@ -59,10 +59,12 @@ type StateView struct {
 	AsOf     time.Time // every change committed before it is included
 	Degraded string    // why this is not from a healthy ranking; empty if it is
 	// Doubt is the state of the board's ranking, CATCHING_UP or DEGRADED_REBUILDING; empty if it is healthy.
-	Doubt   scoreboard.BoardState
-	Window  time.Duration // between two messages while the node is behind; 0 while it is not
-	Rows    []scoreboard.Entry
-	Reached []time.Time // when each of Rows was reached; nil if unknown, see Format.Reached
+	Doubt  scoreboard.BoardState
+	Window time.Duration // between two messages while the node is behind; 0 while it is not
+	Rows   []scoreboard.Entry
+	// Subscores says that the board has them.
+	Subscores bool
+	Reached   []time.Time // when each of Rows was reached; nil if unknown, see Format.Reached
 }
 
 // resumable reports whether a client that has the state may go on from it: of another one, the same version
@@ -74,6 +76,7 @@ type RankView struct {
 	Board    scoreboard.BoardID
 	User     scoreboard.UserID
 	Score    scoreboard.Score
+	Subscore *scoreboard.Score // nil on a board without subscores
 	Rank     int64
 	Previous *int64 // rank before; nil if unknown
 	Version  int64  // the user's; 0 until the user moved
@@ -97,6 +100,7 @@ type FriendsView struct {
 	TS      time.Time // every change committed before it is included
 
 	SharedRanks bool // equal scores have the same rank
+	Subscores   bool // the board has them
 }
 
 // CohortView is the standings of a viewer's cohort, best first, with ranks in it; 0 and no rows without one.

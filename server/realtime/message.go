@@ -61,17 +61,17 @@ func NewMessage(kind string, v any) *Message {
 var Native = &Format{
 	State: func(v *StateView) *Message {
 		head := nativeHead(wire.MessageUpdated, v)
-		return NewMessage(head.Type, updatedMessage{head, protocol.Entries(v.Rows)})
+		return NewMessage(head.Type, updatedMessage{head, protocol.EntriesOf(v.Subscores, v.Rows)})
 	},
 	Delta: func(v *StateView, before []scoreboard.Entry, base int64) *Message {
 		head := nativeHead(wire.MessageDelta, v)
-		changed, removed := difference(before, v.Rows)
+		changed, removed := difference(before, v)
 		return NewMessage(head.Type, deltaMessage{head, base, changed, removed})
 	},
 	Rank: func(v *RankView) *Message {
 		return NewMessage(wire.MessageRank, rankMessage{
 			Type: wire.MessageRank, Board: string(v.Board), UserID: string(v.User),
-			Score: int64(v.Score), Rank: v.Rank, PreviousRank: v.Previous,
+			Score: int64(v.Score), Subscore: (*int64)(v.Subscore), Rank: v.Rank, PreviousRank: v.Previous,
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS,
 		})
 	},
@@ -79,13 +79,14 @@ var Native = &Format{
 		return NewMessage(wire.MessageTier, tierMessage{
 			Type: wire.MessageTier, Board: string(v.Board), UserID: string(v.User),
 			Tier: v.Tier, PreviousTier: v.PreviousTier,
-			Score: int64(v.Score), Rank: v.Rank, Version: v.Version, Epoch: v.Epoch, TS: v.TS,
+			Score: int64(v.Score), Subscore: (*int64)(v.Subscore), Rank: v.Rank,
+			Version: v.Version, Epoch: v.Epoch, TS: v.TS,
 		})
 	},
 	Friends: func(v *FriendsView) *Message {
 		return NewMessage(wire.MessageFriends, friendsMessage{
 			Type: wire.MessageFriends, Board: string(v.Board), UserID: string(v.User),
-			Version: v.Version, Epoch: v.Epoch, TS: v.TS, Friends: protocol.ListEntries(v.Rows, v.SharedRanks),
+			Version: v.Version, Epoch: v.Epoch, TS: v.TS, Friends: listOf(v),
 		})
 	},
 	Cohort: func(v *CohortView) *Message {
@@ -94,7 +95,9 @@ var Native = &Format{
 			Version: v.Version, Epoch: v.Epoch, TS: v.TS,
 		}
 		if v.Cohort != 0 {
-			m.Cohort = &wire.CohortState{ID: v.Cohort, Division: v.Division, Entries: protocol.Entries(v.Rows)}
+			m.Cohort = &wire.CohortState{
+				ID: v.Cohort, Division: v.Division, Entries: protocol.EntriesOf(v.Subscores, v.Rows),
+			}
 		}
 		return NewMessage(wire.MessageCohort, m)
 	},
@@ -162,6 +165,7 @@ type (
 		Board        string    `json:"board"`
 		UserID       string    `json:"user_id"`
 		Score        int64     `json:"score"`
+		Subscore     *int64    `json:"subscore,omitempty"` // absent on boards without subscores
 		Rank         int64     `json:"rank"`
 		PreviousRank *int64    `json:"previous_rank,omitempty"` // absent if unknown
 		Version      int64     `json:"version,omitempty"`       // the user's; absent until the user moved
@@ -175,6 +179,7 @@ type (
 		Tier         string    `json:"tier,omitempty"`          // absent for none
 		PreviousTier string    `json:"previous_tier,omitempty"` // absent for none
 		Score        int64     `json:"score"`
+		Subscore     *int64    `json:"subscore,omitempty"` // absent on boards without subscores
 		Rank         int64     `json:"rank"`
 		Version      int64     `json:"version,omitempty"` // the user's; absent until the user moved
 		Epoch        int64     `json:"epoch"`
@@ -214,13 +219,13 @@ type (
 
 // difference returns the entries that are new or changed since before, and the
 // users that are gone.
-func difference(before, now []scoreboard.Entry) (changed []wire.Entry, removed []string) {
+func difference(before []scoreboard.Entry, v *StateView) (changed []wire.Entry, removed []string) {
 	was := make(map[scoreboard.UserID]scoreboard.Entry, len(before))
 	for _, e := range before {
 		was[e.User] = e
 	}
-	rows := make([]scoreboard.Entry, 0, len(now))
-	for _, e := range now {
+	rows := make([]scoreboard.Entry, 0, len(v.Rows))
+	for _, e := range v.Rows {
 		if old, ok := was[e.User]; !ok || old != e {
 			rows = append(rows, e)
 		}
@@ -231,5 +236,14 @@ func difference(before, now []scoreboard.Entry) (changed []wire.Entry, removed [
 		removed = append(removed, string(user))
 	}
 	slices.Sort(removed)
-	return protocol.Entries(rows), removed
+	return protocol.EntriesOf(v.Subscores, rows), removed
+}
+
+// listOf returns the rows of a list of friends.
+func listOf(v *FriendsView) []wire.ListEntry {
+	list := protocol.ListEntries(v.Rows, v.SharedRanks)
+	for i, e := range protocol.EntriesOf(v.Subscores, v.Rows) {
+		list[i].Subscore = e.Subscore
+	}
+	return list
 }

@@ -37,6 +37,8 @@ type scores struct {
 	top      []scoreboard.Entry
 	instance scoreboard.BoardID
 	shared   bool // equal scores share a rank
+	// subscores are those of users; nil: the board has none. A higher one ranks first.
+	subscores map[scoreboard.UserID]scoreboard.Score
 }
 
 func newRanking(boards ...scoreboard.BoardID) *ranking {
@@ -65,7 +67,8 @@ func (r *ranking) set(id scoreboard.BoardID, of map[scoreboard.UserID]scoreboard
 		b.moves[user]++
 		b.reached[user] = reachedAt(score)
 		n.Moved = append(n.Moved, scoreboard.Moved{
-			User: user, Score: score, Version: b.moves[user], Revision: b.moves[user], ReachedAt: b.reached[user],
+			User: user, Score: score, Subscore: b.subscores[user], Version: b.moves[user],
+			Revision: b.moves[user], ReachedAt: b.reached[user],
 		})
 	}
 	all := b.ranked()
@@ -91,10 +94,12 @@ func reachedAt(score scoreboard.Score) time.Time {
 func (b *scores) ranked() []scoreboard.Entry {
 	all := make([]scoreboard.Entry, 0, len(b.of))
 	for user, score := range b.of {
-		all = append(all, scoreboard.Entry{User: user, Score: score})
+		all = append(all, scoreboard.Entry{User: user, Score: score, Subscore: b.subscores[user]})
 	}
 	slices.SortFunc(all, func(x, y scoreboard.Entry) int {
-		return cmp.Or(cmp.Compare(y.Score, x.Score), cmp.Compare(x.User, y.User))
+		return cmp.Or(
+			cmp.Compare(y.Score, x.Score), cmp.Compare(y.Subscore, x.Subscore), cmp.Compare(x.User, y.User),
+		)
 	})
 	for i := range all {
 		all[i].Rank = int64(i + 1)
@@ -109,6 +114,7 @@ func (r *ranking) answer(b *scores) *scoreboard.Top {
 	t := &scoreboard.Top{
 		Board: b.instance, Epoch: b.epoch, Version: b.version, UpdatedAt: time.Now(), AsOf: time.Now(),
 		Total: int64(len(b.of)), Entries: slices.Clone(b.top), State: cmp.Or(r.state, scoreboard.StateHealthy),
+		Subscores: b.subscores != nil,
 	}
 	for _, e := range b.top {
 		t.Reached = append(t.Reached, b.reached[e.User])

@@ -16,9 +16,9 @@ type standing struct {
 	user  scoreboard.UserID
 	subs  []*subscription // of the user
 
-	known    bool // rank and score are set
+	known    bool // rank and pair are set
 	rank     int64
-	score    scoreboard.Score
+	pair     scoreboard.Pair
 	version  int64 // the user's, 0 until they moved
 	revision int64
 	epoch    int64 // of the board's state that rank comes from
@@ -93,8 +93,16 @@ func (st *standing) move(m scoreboard.Moved) bool {
 }
 
 func (st *standing) place(e scoreboard.Entry, epoch, version int64) {
-	st.known, st.rank, st.score = true, e.Rank, e.Score
+	st.known, st.rank, st.pair = true, e.Rank, e.Pair()
 	st.epoch, st.state = epoch, version
+}
+
+// subscore is that of the known standing; nil on a board without subscores.
+func (st *standing) subscore() *scoreboard.Score {
+	if !st.board.latest.Subscores {
+		return nil
+	}
+	return new(st.pair.Subscore)
 }
 
 // ahead reports whether the standing comes from a later state than that.
@@ -156,10 +164,10 @@ func (b *board) updateRanks() bool {
 	return active
 }
 
-// update sets the user's place and, if rank or score changed, sends it to the
+// update sets the user's place and, if rank, score or subscore changed, sends it to the
 // user's connections.
 func (st *standing) update(e scoreboard.Entry, epoch, version int64, ts time.Time) bool {
-	if st.known && st.rank == e.Rank && st.score == e.Score {
+	if st.known && st.rank == e.Rank && st.pair == e.Pair() {
 		st.epoch, st.state = epoch, version
 		return false
 	}
@@ -171,8 +179,8 @@ func (st *standing) update(e scoreboard.Entry, epoch, version int64, ts time.Tim
 	st.place(e, epoch, version)
 	st.seq++
 	st.sent.Store(&rankState{seq: st.seq, view: RankView{
-		Board: st.board.latest.Board, User: st.user, Score: e.Score, Rank: e.Rank, Previous: previous,
-		Version: st.version, Epoch: epoch, TS: scoreboard.WritableTime(ts),
+		Board: st.board.latest.Board, User: st.user, Score: e.Score, Subscore: st.subscore(), Rank: e.Rank,
+		Previous: previous, Version: st.version, Epoch: epoch, TS: scoreboard.WritableTime(ts),
 	}})
 	for _, sub := range st.subs {
 		sub.conn.out.Wake()
@@ -216,7 +224,7 @@ func (st *standing) resolve(list *scoreboard.List, e *scoreboard.Entry, err erro
 		st.known = false // users without a score and hidden ones have no rank
 		st.leaveTier(b.tiersNow())
 	default:
-		row := scoreboard.Entry{Rank: e.Rank, User: st.user, Score: e.Score}
+		row := scoreboard.Entry{Rank: e.Rank, User: st.user, Score: e.Score, Subscore: e.Subscore}
 		if !st.known && st.revision == 0 { // the user has joined, and has not moved
 			st.place(row, list.Epoch, list.Version)
 		} else {

@@ -33,12 +33,12 @@ func (st *standing) seeTier(t boardTiers, total int64, ts time.Time) bool {
 	if len(t.tiers) == 0 || !st.known {
 		return false
 	}
-	name := t.tiers.Name(t.tiers.Of(t.order, st.rank, total, st.score))
+	name := t.tiers.Name(t.tiers.Of(t.order, st.rank, total, st.pair.Score))
 	before, board := st.tier.Load(), st.board.latest.Board
 	next := &tierState{board: board, view: TierView{
 		RankView: RankView{
-			Board: board, User: st.user, Score: st.score, Rank: st.rank, Version: st.version, Epoch: st.epoch,
-			TS: scoreboard.WritableTime(ts),
+			Board: board, User: st.user, Score: st.pair.Score, Subscore: st.subscore(), Rank: st.rank,
+			Version: st.version, Epoch: st.epoch, TS: scoreboard.WritableTime(ts),
 		},
 		Tier: name,
 	}}

@@ -14,10 +14,15 @@ type ArchivedRow struct {
 	Applied  int64      `json:"applied"`
 	Previous *Score     `json:"previous_score"`
 	Score    Score      `json:"new_score"`
-	Version  int64      `json:"version"`
-	At       time.Time  `json:"recorded_at"`
-	Source   Source     `json:"source"`
-	Action   string     `json:"action"`
+	// Those of a subscore are null on boards without.
+	Subscore         *Score `json:"subscore"`
+	PreviousSubscore *Score `json:"previous_subscore"`
+	NewSubscore      *Score `json:"new_subscore"`
+
+	Version int64     `json:"version"`
+	At      time.Time `json:"recorded_at"`
+	Source  Source    `json:"source"`
+	Action  string    `json:"action"`
 }
 
 // RowEventID is the UUID of an event.

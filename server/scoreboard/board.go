@@ -142,6 +142,8 @@ type Board struct {
 	// Tiers are the named bands of the standings, the best first; nil: none.
 	Tiers  Tiers
 	League *League // of a periodic board; nil: it is none
+	// Appearance is how pages show the board; nil: by its name.
+	Appearance *Appearance
 	// RulesVersion counts the changes of all boards' rules, on the default board.
 	RulesVersion int64
 }
@@ -200,7 +202,7 @@ func (o Order) Score(key int64) Score {
 	return Score(-key)
 }
 
-// Check validates a board before its creation. It returns an invalid_request.
+// Check validates a board before its creation, and normalises its appearance. It returns an invalid_request.
 func (b *Board) Check() error {
 	if id, err := ParseBoardID(string(b.ID)); err != nil || id.IsInstance() {
 		return Invalid("board",
@@ -245,12 +247,20 @@ func (b *Board) Check() error {
 			return Invalid("league", "a league needs a period, at the end of which players move")
 		}
 	}
+	if b.Appearance != nil {
+		if err := b.Appearance.Normalize(); err != nil {
+			return err
+		}
+	}
 	if b.Team != nil {
 		if err := b.Team.Check(); err != nil {
 			return err
 		}
 		if b.Period != PeriodNone {
 			return Invalid("period", "a board of teams has no periods")
+		}
+		if b.HasSubscores() {
+			return Invalid("subscore", "a board of teams has no subscores")
 		}
 	}
 	return b.checkBounds()
@@ -279,7 +289,9 @@ func CheckPartitions(n int) error {
 }
 
 // BoundsChange is a change of a board's bounds. What is nil stays as it is.
-type BoundsChange struct{ MinDelta, MaxDelta, MinScore, MaxScore, Attempts *int64 }
+type BoundsChange struct {
+	MinDelta, MaxDelta, MinScore, MaxScore, MinSubscore, MaxSubscore, Attempts *int64
+}
 
 // Apply changes the bounds of a board. It returns an invalid_request if they are not valid,
 // and reports whether they differ from those before.
@@ -290,6 +302,7 @@ func (c *BoundsChange) Apply(b *Board) (changed bool, err error) {
 	for to, value := range map[*int64]*int64{
 		&b.MinDelta: c.MinDelta, &b.MaxDelta: c.MaxDelta,
 		(*int64)(&b.MinScore): c.MinScore, (*int64)(&b.MaxScore): c.MaxScore, &b.Attempts: c.Attempts,
+		(*int64)(&b.MinSubscore): c.MinSubscore, (*int64)(&b.MaxSubscore): c.MaxSubscore,
 	} {
 		if value != nil && *value != *to {
 			*to, changed = *value, true
@@ -302,10 +315,17 @@ func (b *Board) checkBounds() error {
 	if err := CheckAttempts(b.Attempts); err != nil {
 		return err
 	}
+	if !b.HasSubscores() && (b.MinSubscore != 0 || b.MaxSubscore != 0) {
+		return Invalid("min_subscore", "the board has no subscores")
+	}
 	for _, bounds := range []struct {
 		name     string
 		min, max int64
-	}{{"delta", b.MinDelta, b.MaxDelta}, {"score", int64(b.MinScore), int64(b.MaxScore)}} {
+	}{
+		{"delta", b.MinDelta, b.MaxDelta},
+		{"score", int64(b.MinScore), int64(b.MaxScore)},
+		{"subscore", int64(b.MinSubscore), int64(b.MaxSubscore)},
+	} {
 		if !Score(bounds.min).InRange() || !Score(bounds.max).InRange() {
 			return Invalid("max_"+bounds.name, "bounds must be within ±(2^53 − 1)")
 		}
@@ -319,14 +339,14 @@ func (b *Board) checkBounds() error {
 	return nil
 }
 
-// CheckDelta validates a delta submitted to b: 0 is an invalid_request on increment
-// boards, a delta outside the bounds a delta_out_of_range, and any on a board of teams a
-// rule_violated.
-func (b *Board) CheckDelta(delta int64) error {
+// CheckDelta validates a delta submitted to b with a subscore, nil for none: 0 is an
+// invalid_request on increment boards, unless a subscore is added; a delta or a subscore outside
+// the bounds is a delta_out_of_range, and any on a board of teams a rule_violated.
+func (b *Board) CheckDelta(delta int64, subscore *Score) error {
 	if err := b.CheckUsers(); err != nil {
 		return err
 	}
-	if delta == 0 && b.Mode == ModeIncrement {
+	if delta == 0 && b.Mode == ModeIncrement && (!b.HasSubscores() || subscore == nil || *subscore == 0) {
 		return Invalid("delta", "delta must not be 0")
 	}
 	if delta < b.MinDelta || delta > b.MaxDelta {
@@ -335,7 +355,10 @@ func (b *Board) CheckDelta(delta int64) error {
 			Message: fmt.Sprintf("delta is outside the bounds of the board, %d to %d", b.MinDelta, b.MaxDelta),
 		}
 	}
-	return nil
+	if subscore == nil {
+		return b.CheckSubscore(0)
+	}
+	return b.CheckSubscore(*subscore)
 }
 
 // CheckUsers returns a rule_violated for a board of teams, whose scores nobody submits.
@@ -345,43 +368,4 @@ func (b *Board) CheckUsers() error {
 	}
 	return Errorf(wire.CodeRuleViolated, "board %s ranks teams; submit to board %s, from which its scores are computed",
 		b.ID, b.Team.Source)
-}
-
-// Next returns the score after delta; had is whether the user had a score. It
-// returns a score_out_of_range outside the board's bounds.
-func (b *Board) Next(previous Score, had bool, delta int64) (Score, error) {
-	next := b.ScoreAfter(previous, had, delta)
-	if err := b.CheckScore(next); err != nil {
-		return 0, err
-	}
-	return next, nil
-}
-
-// ScoreAfter returns the score after delta, regardless of the bounds.
-func (b *Board) ScoreAfter(previous Score, had bool, delta int64) Score {
-	next := Score(delta)
-	switch b.Mode {
-	case ModeIncrement:
-		next = previous + Score(delta) // both within ±2^53, no overflow
-	case ModeBest:
-		if had && b.Order.Key(next) >= b.Order.Key(previous) {
-			next = previous
-		}
-	case ModeLatest:
-	}
-	return next
-}
-
-// CheckScore returns a score_out_of_range if a score is outside the bounds of b.
-func (b *Board) CheckScore(s Score) error {
-	if s < b.MinScore || s > b.MaxScore || !s.InRange() {
-		return &Error{
-			Code:  wire.CodeScoreOutOfRange,
-			Field: "delta",
-			Message: fmt.Sprintf(
-				"the score would be outside the bounds of the board, %d to %d", b.MinScore, b.MaxScore,
-			),
-		}
-	}
-	return nil
 }

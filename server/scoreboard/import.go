@@ -40,10 +40,14 @@ type ImportSummary struct {
 
 // ImportDigest is a number for a user with a score. The sum over all users of two systems
 // is equal if their scores are, in whatever order they are read: the first 8 bytes, big
-// endian, of the MD5 of the user, a space and the score.
-func ImportDigest(user UserID, score Score) uint64 {
-	text := make([]byte, 0, MaxUserIDLength+24)
-	text = strconv.AppendInt(append(append(text, user...), ' '), int64(score), 10)
+// endian, of the MD5 of the user, a space and the score, and a space and the subscore unless
+// that is 0.
+func ImportDigest(user UserID, p Pair) uint64 {
+	text := make([]byte, 0, MaxUserIDLength+48)
+	text = strconv.AppendInt(append(append(text, user...), ' '), int64(p.Score), 10)
+	if p.Subscore != 0 {
+		text = strconv.AppendInt(append(text, ' '), int64(p.Subscore), 10)
+	}
 	sum := md5.Sum(text) //nolint:gosec // against accidents only, and PostgreSQL has it
 	return binary.BigEndian.Uint64(sum[:])
 }
@@ -56,7 +60,17 @@ const MaxImportRecords = 500
 type ImportRecord struct {
 	User     UserID
 	Score    Score
+	Subscore *Score   // nil: none, which counts as 0
 	Metadata Metadata // of the score; as the other system has it, until it is decoded by the API
+}
+
+// Pair returns the score and the subscore.
+func (r *ImportRecord) Pair() Pair {
+	p := Pair{Score: r.Score}
+	if r.Subscore != nil {
+		p.Subscore = *r.Subscore
+	}
+	return p
 }
 
 // ImportOutcome is what became of records.

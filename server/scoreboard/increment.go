@@ -156,7 +156,7 @@ func (in *Increment) Targets() []BoardID {
 }
 
 // PayloadHash covers what a retry must not change: user, delta, requested boards, action,
-// attributes and metadata. It excludes timestamp, signature and key, because a retry is signed
+// attributes, metadata and subscore. It excludes timestamp, signature and key, because a retry is signed
 // again.
 func (in *Increment) PayloadHash() [16]byte {
 	b := make([]byte, 0, 128)
@@ -167,6 +167,10 @@ func (in *Increment) PayloadHash() [16]byte {
 		b = appendString(b, string(board))
 	}
 	b = in.Metadata.appendHashed(in.Attributes.appendHashed(b))
+	if in.Subscore != nil {
+		b = binary.BigEndian.AppendUint32(b, subscoreMark)
+		b = binary.BigEndian.AppendUint64(b, uint64(*in.Subscore))
+	}
 	sum := sha256.Sum256(b)
 	return [16]byte(sum[:16])
 }
@@ -194,6 +198,15 @@ type Receipt struct {
 	NotRecorded bool
 	Reversed    bool
 	Rank        *int64 // 1-based, current; nil if it was not available in time
+}
+
+// Moved reports whether the event changed the user's score or subscore.
+func (r *Receipt) Moved() bool {
+	var before Score
+	if r.PreviousSubscore != nil {
+		before = *r.PreviousSubscore
+	}
+	return r.Applied != 0 || r.NewSubscore != before
 }
 
 // Rejection is why an event was not recorded after it had been accepted.

@@ -110,6 +110,15 @@ type Cohort struct {
 	Members  []UserID // all who have a place
 }
 
+// CohortFill is how full a cohort is.
+type CohortFill struct {
+	ID           int64
+	Division     int
+	Fill         string // the value of the attribute that all its players have; "" without one
+	Places, Size int64  // taken, and how many there are
+	Full         bool   // it has been full, and takes nobody any more
+}
+
 // LeagueOutcome is what the end of a period has decided about a player.
 type LeagueOutcome struct {
 	ID       int64

@@ -63,7 +63,9 @@ type LedgerSum struct {
 	First    int64 // lowest version
 	Last     int64 // highest version
 	Expected int64 // the score before the first row plus all applied amounts
-	Archived bool  // the score is older than the remaining ledger
+	// ExpectedSubscore is likewise that of the subscore.
+	ExpectedSubscore int64
+	Archived         bool // the score is older than the remaining ledger
 	// Uncounted is that of the score, and Corrections what it must be if no row is archived: rows that are no
 	// attempts, and events of clients that are reversed.
 	Uncounted, Corrections int64

@@ -95,6 +95,7 @@ func ParseMetadataOf(s string) (MetadataOf, error) {
 type Described struct {
 	User       UserID
 	Score      Score
+	Subscore   Score
 	RecordedAt time.Time // of the last event
 	Metadata   Metadata
 }

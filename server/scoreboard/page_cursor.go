@@ -19,15 +19,22 @@ type PageCursor struct {
 
 const (
 	cursorVersion = 1
+	pairCursor    = 2 // with the key of a subscore
 	cursorHeader  = 1 + 8 + 8 + 1
 )
 
-// Append appends the cursor: a version, the order key and the microseconds
-// of the time (8 bytes each, big-endian), the length of the board's id, the id and
+// Append appends the cursor: a version, the order key, that of the subscore if it is not 0, and the
+// microseconds of the time (8 bytes each, big-endian), the length of the board's id, the id and
 // the user.
 func (c *PageCursor) Append(b []byte) []byte {
-	b = append(b, cursorVersion)
-	b = binary.BigEndian.AppendUint64(b, uint64(c.Key))
+	if c.SubKey == 0 {
+		b = append(b, cursorVersion)
+		b = binary.BigEndian.AppendUint64(b, uint64(c.Key))
+	} else {
+		b = append(b, pairCursor)
+		b = binary.BigEndian.AppendUint64(b, uint64(c.Key))
+		b = binary.BigEndian.AppendUint64(b, uint64(c.SubKey))
+	}
 	b = binary.BigEndian.AppendUint64(b, uint64(c.ReachedAt.UnixMicro()))
 	b = append(b, byte(len(c.Board)))
 	b = append(b, c.Board...)
@@ -36,16 +43,25 @@ func (c *PageCursor) Append(b []byte) []byte {
 
 // ParsePageCursor parses what Append has written.
 func ParsePageCursor(b []byte) (c PageCursor, ok bool) {
-	if len(b) < cursorHeader || b[0] != cursorVersion {
+	header := cursorHeader
+	if len(b) > 0 && b[0] == pairCursor {
+		header += 8
+	}
+	if len(b) < header || b[0] != cursorVersion && b[0] != pairCursor {
 		return c, false
 	}
-	rest, length := b[cursorHeader:], int(b[cursorHeader-1])
+	rest, length := b[header:], int(b[header-1])
 	if length > len(rest) {
 		return c, false
 	}
+	var subKey int64
+	if b[0] == pairCursor {
+		subKey = int64(binary.BigEndian.Uint64(b[9:]))
+	}
 	return PageCursor{Board: BoardID(rest[:length]), Position: Position{
 		Key:       int64(binary.BigEndian.Uint64(b[1:])),
-		ReachedAt: time.UnixMicro(int64(binary.BigEndian.Uint64(b[9:]))).UTC(),
+		SubKey:    subKey,
+		ReachedAt: time.UnixMicro(int64(binary.BigEndian.Uint64(b[header-9:]))).UTC(),
 		User:      UserID(rest[length:]),
 	}}, true
 }

@@ -162,6 +162,17 @@ func (e *EndedPeriod) EventID() EventID {
 // Format 1 was a hash over the rows without salts.
 const StandingsVersion = 2
 
+// SubscoreStandingsVersion is that of boards with subscores: leaves have the subscore after the score.
+const SubscoreStandingsVersion = 3
+
+// SealVersion returns the format of the hash of the standings of b, once they are sealed.
+func (b *Board) SealVersion() int {
+	if b.HasSubscores() {
+		return SubscoreStandingsVersion
+	}
+	return StandingsVersion
+}
+
 // FinalStanding is a row of final standings.
 type FinalStanding struct {
 	Entry
@@ -169,6 +180,7 @@ type FinalStanding struct {
 	// may be shared.
 	Ordinal   int64
 	Key       int64
+	SubKey    int64
 	ReachedAt time.Time
 	// Salt is a part of what Leaf hashes, 128 random bits in hex. All else but the user is
 	// public, so without a salt anyone could try ids until the leaf matches. "" if the user is
@@ -187,10 +199,14 @@ func NewSalt() string {
 }
 
 // HashLeaf returns what Leaf must be: SHA-256 in hex over rank, user, score, the time it was
-// reached in Unix microseconds, and the salt, separated by tabs and ended by a newline.
-func (s *FinalStanding) HashLeaf() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d\t%s\t%d\t%d\t%s\n",
-		s.Rank, s.ID(), s.Score, s.ReachedAt.UnixMicro(), s.Salt))
+// reached in Unix microseconds, and the salt, separated by tabs and ended by a newline. On a board
+// with subscores, the subscore follows the score.
+func (s *FinalStanding) HashLeaf(b *Board) string {
+	leaf := fmt.Appendf(nil, "%d\t%s\t%d\t", s.Rank, s.ID(), s.Score)
+	if b.HasSubscores() {
+		leaf = fmt.Appendf(leaf, "%d\t", s.Subscore)
+	}
+	sum := sha256.Sum256(fmt.Appendf(leaf, "%d\t%s\n", s.ReachedAt.UnixMicro(), s.Salt))
 	return hex.EncodeToString(sum[:])
 }
 

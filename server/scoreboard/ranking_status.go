@@ -38,9 +38,10 @@ type RankedState struct {
 	Raw       string // as stored, to detect changes; empty: none
 	Revision  int64
 	Key       int64
+	SubKey    int64
 	ReachedAt time.Time
 	Hidden    bool
-	Ranked    bool // in the sorted set with this key and time
+	Ranked    bool // in the sorted set with these keys and this time
 }
 
 // Agrees reports whether the state matches c.
@@ -48,8 +49,8 @@ func (s *RankedState) Agrees(c *Change) bool {
 	if c.Revision == 0 {
 		return s.Raw == ""
 	}
-	return s.Raw != "" && s.Revision == c.Revision && s.Key == c.Key && s.ReachedAt.Equal(c.ReachedAt) &&
-		s.Hidden == c.Hidden && s.Ranked != c.Hidden
+	return s.Raw != "" && s.Revision == c.Revision && s.Key == c.Key && s.SubKey == c.SubKey &&
+		s.ReachedAt.Equal(c.ReachedAt) && s.Hidden == c.Hidden && s.Ranked != c.Hidden
 }
 
 // OrphanedMember is an entry of the sorted set that belongs to no user's state.

@@ -105,6 +105,7 @@ type Attestation struct {
 	Action    string
 	IfPeriod  BoardID
 	Metadata  Metadata
+	Subscore  *Score
 	Issued    time.Time // zero: not given
 	NotBefore time.Time // zero: not given
 	Expires   time.Time // zero: not given
@@ -117,12 +118,20 @@ func (a *Attestation) Timeless() bool { return a.Issued.IsZero() && a.Expires.Is
 func (a *Attestation) Covers(in *Increment) error {
 	if a.User != in.User || a.Delta != in.Delta || a.Event != in.Event.Text || !slices.Equal(a.Boards, in.Boards) ||
 		a.Action != in.Action || a.IfPeriod != in.IfPeriod ||
-		a.Metadata != in.Metadata {
+		a.Metadata != in.Metadata || !equalScores(a.Subscore, in.Subscore) {
 		return &Error{
 			Code: wire.CodeForbidden, Field: "attestation", Message: "the attestation is about another increment",
 		}
 	}
 	return nil
+}
+
+// equalScores reports whether both are absent or the same.
+func equalScores(a, b *Score) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
 }
 
 // Objection returns why the attestation is rejected, or nil. It is valid from its issue

@@ -19,10 +19,11 @@ const AnyAction = "*"
 
 // Rule limits how an action may be performed; a zero field imposes no limit.
 type Rule struct {
-	MinDelta, MaxDelta int64         // of the delta
-	Cooldown           time.Duration // between two events
-	MaxTimes           Quota         // events within a period
-	// Once is the window within which the same action, delta and boards count once. 0 is none,
+	MinDelta, MaxDelta       int64         // of the delta
+	MinSubscore, MaxSubscore Score         // of the subscore; both 0: any
+	Cooldown                 time.Duration // between two events
+	MaxTimes                 Quota         // events within a period
+	// Once is the window within which the same action, delta, subscore and boards count once. 0 is none,
 	// unless the increment has one.
 	Once        time.Duration
 	Repeats     bool     // they count always, whatever window the increment has
@@ -57,7 +58,7 @@ func ParseQuota(text string) (Quota, error) {
 	return Quota{n, d}, nil
 }
 
-// ParseRules parses "name:min:max;cooldown=5s;max=10/1m;once=30s;by=servers;users=a+b;scope=s"
+// ParseRules parses "name:min:max;sub=MIN:MAX;cooldown=5s;max=10/1m;once=30s;by=servers;users=a+b;scope=s"
 // for each action; the parts after the bounds are optional.
 func ParseRules(texts []string) (Rules, error) {
 	rules := make(Rules, len(texts))
@@ -97,6 +98,8 @@ func parseBounds(text string) (name string, rule Rule, err error) {
 func (r *Rule) parse(part string) (err error) {
 	name, value, _ := strings.Cut(part, "=")
 	switch name {
+	case "sub":
+		r.MinSubscore, r.MaxSubscore, err = parseSubscores(value)
 	case "cooldown":
 		r.Cooldown, err = parseWindow(value)
 	case "once":
@@ -127,9 +130,19 @@ func (r *Rule) parse(part string) (err error) {
 			err = fmt.Errorf("invalid scope %.100q: want at most %d of A-Z a-z 0-9 . _ : @ -", value, MaxActionLength)
 		}
 	default:
-		err = fmt.Errorf("unknown part %.100q: want cooldown, max, once, by, users or scope", name)
+		err = fmt.Errorf("unknown part %.100q: want sub, cooldown, max, once, by, users or scope", name)
 	}
 	return err
+}
+
+func parseSubscores(text string) (lowest, highest Score, err error) {
+	minText, maxText, ok := cutLast(text)
+	low, err1 := strconv.ParseInt(minText, 10, 64)
+	high, err2 := strconv.ParseInt(maxText, 10, 64)
+	if !ok || err1 != nil || err2 != nil || low > high || low == 0 && high == 0 {
+		return 0, 0, fmt.Errorf("invalid sub %.100q: want min:max, not both 0", text)
+	}
+	return Score(low), Score(high), nil
 }
 
 func parseUsers(text string) ([]UserID, error) {
@@ -192,18 +205,19 @@ func (r *Rule) Window() time.Duration { return max(r.Cooldown, r.MaxTimes.Per, r
 
 // PastAction is an earlier event of the same user and action.
 type PastAction struct {
-	Event  [16]byte
-	Delta  int64
-	Boards []BoardID // in any order; instances of periodic boards
-	At     time.Time
+	Event    [16]byte
+	Delta    int64
+	Subscore Score     // 0 without one
+	Boards   []BoardID // in any order; instances of periodic boards
+	At       time.Time
 }
 
-// repeats reports whether an increment has the delta and the boards of an earlier event. Their
+// repeats reports whether an increment has the delta, the subscore and the boards of an earlier event. Their
 // order does not matter, unlike for a repeat of the event itself. Boards that rules add do not
 // matter either: clients could choose them by attributes, or by naming the default board alone,
 // on which no rule adds any, and in a dialect by a signature.
 func (p *PastAction) repeats(in *Increment) bool {
-	if in.Delta != p.Delta {
+	if in.Submitted() != (Pair{Score(p.Delta), p.Subscore}) {
 		return false
 	}
 	if len(in.Boards) == 1 && (in.Boards[0] == GlobalBoard || in.ByRules || in.Once > 0) {
@@ -230,6 +244,12 @@ func (r *Rule) Check(in *Increment, at time.Time, past []PastAction) error {
 		return &Error{
 			Code: wire.CodeDeltaOutOfRange, Field: "delta", Reason: wire.ReasonActionRule,
 			Message: fmt.Sprintf("action %s takes a delta from %d to %d", in.Action, r.MinDelta, r.MaxDelta),
+		}
+	case (r.MinSubscore != 0 || r.MaxSubscore != 0) && (in.Submitted().Subscore < r.MinSubscore ||
+		in.Submitted().Subscore > r.MaxSubscore):
+		return &Error{
+			Code: wire.CodeDeltaOutOfRange, Field: "subscore", Reason: wire.ReasonActionRule,
+			Message: fmt.Sprintf("action %s takes a subscore from %d to %d", in.Action, r.MinSubscore, r.MaxSubscore),
 		}
 	case r.Disabled:
 		return violation(in, "is disabled")

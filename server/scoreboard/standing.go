@@ -31,6 +31,9 @@ type Entry struct {
 	Private  bool     // the user is on no board, and Rank is the one that the score would have
 }
 
+// Pair returns the score and the subscore.
+func (e *Entry) Pair() Pair { return Pair{e.Score, e.Subscore} }
+
 // Position is the sort key of a board: the smaller key is ahead, then the smaller key of the
 // subscore, then the earlier time, then the smaller user id.
 type Position struct {
@@ -66,16 +69,20 @@ type Top struct {
 	Entries   []Entry // at most TopSize, best first
 	// First is the rank of the first row in the order of the board, where Entries have shared ranks;
 	// may be 0 if it is 1.
-	First    int64
-	Reached  []time.Time // when each of Entries was reached; nil in notices
+	First   int64
+	Reached []time.Time // when each of Entries was reached; nil in notices
+	// Subscores says that the board has them, in a top that Leaderboard has read or a notice.
+	Subscores bool
+
 	State    BoardState
 	Degraded string // why this is not from a healthy ranking; empty if it is
 	Shown    uint64 // the version of the users hidden in Entries
 }
 
-// Position returns the position of entry i on a board of this order.
-func (t *Top) Position(i int, o Order) Position {
-	return Position{Key: o.Key(t.Entries[i].Score), ReachedAt: t.Reached[i], User: t.Entries[i].ID()}
+// Position returns the position of entry i on a board.
+func (t *Top) Position(i int, b *Board) Position {
+	e := &t.Entries[i]
+	return b.PositionOf(e.Pair(), t.Reached[i], e.ID())
 }
 
 // Snapshot is what a rebuild has read of a board from the store.
@@ -113,20 +120,24 @@ type Place struct {
 	Revision    int64 // of the user, likewise
 }
 
-// Position returns where the standing is.
-func (p *Place) Position(o Order) Position {
-	return Position{Key: o.Key(p.Score), ReachedAt: p.UpdatedAt, User: p.User}
+// Pair returns the score and the subscore.
+func (p *Place) Pair() Pair { return Pair{p.Score, p.Subscore} }
+
+// Position returns where the standing is on its board.
+func (p *Place) Position(b *Board) Position {
+	return b.PositionOf(p.Pair(), p.UpdatedAt, p.User)
 }
 
 // Including returns p with the score of a receipt of the same user and board that p is too
 // old to include. A receipt that changed nothing, or is reversed, says nothing about the
 // score.
 func (p *Place) Including(r *Receipt) *Place {
-	if p.UserVersion >= r.Version || r.Applied == 0 || r.Reversed {
+	if p.UserVersion >= r.Version || !r.Moved() || r.Reversed {
 		return p
 	}
 	newer := *p
-	newer.Score, newer.UpdatedAt, newer.UserVersion = r.NewScore, r.RecordedAt, r.Version
+	newer.Score, newer.Subscore = r.NewScore, r.NewSubscore
+	newer.UpdatedAt, newer.UserVersion = r.RecordedAt, r.Version
 	return &newer
 }
 
@@ -142,10 +153,11 @@ type PastTime struct {
 // RankPoint is a user's score and rank at a moment. Rank is 0 if the user had no score, or was
 // hidden.
 type RankPoint struct {
-	At    time.Time
-	Score Score
-	Rank  int64
-	Total int64 // ranked users of the board
+	At       time.Time
+	Score    Score
+	Subscore Score
+	Rank     int64
+	Total    int64 // ranked users of the board
 }
 
 // AllTimeRanks are statistics of the hourly samples of a user's ranks on a board.
@@ -205,6 +217,9 @@ type Notice struct {
 	Top   *Top
 	Moved []Moved
 	Hides bool
+	// Subscores says that the ranking has the board with subscores.
+	Subscores bool
+
 	Trace string // W3C traceparent of one sampled change in it; "" for none
 }
 
@@ -223,7 +238,7 @@ type Moved struct {
 type Explanation struct {
 	Place        *Place // with up to one neighbour on each side
 	Above, Below *Neighbour
-	Tied, Ahead  int64 // users with the same score, with the user, and those who reached it before
+	Tied, Ahead  int64 // users with the same score and subscore, with the user, and those who reached it before
 	First        Position
 	HiddenAhead  int64
 	Sources      ScoreSources

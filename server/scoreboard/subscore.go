@@ -2,6 +2,7 @@ package scoreboard
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -10,6 +11,12 @@ import (
 // Pair is a score and the subscore that decides among equal scores. On a board without
 // subscores the second is 0.
 type Pair struct{ Score, Subscore Score }
+
+// Sum returns the sum of both scores.
+func (p Pair) Sum(q Pair) Pair { return Pair{p.Score + q.Score, p.Subscore + q.Subscore} }
+
+// Less returns the difference of both scores.
+func (p Pair) Less(q Pair) Pair { return Pair{p.Score - q.Score, p.Subscore - q.Subscore} }
 
 // HasSubscores reports whether submissions to b have a second score, which decides among
 // equal scores.
@@ -65,12 +72,64 @@ func (b *Board) PairAfter(previous Pair, had bool, submitted Pair) Pair {
 	}
 	switch {
 	case b.Mode == ModeIncrement: // all within ±2^53, no overflow
-		return Pair{previous.Score + submitted.Score, previous.Subscore + submitted.Subscore}
+		return previous.Sum(submitted)
 	case b.Mode == ModeBest && had && !b.Better(submitted, previous):
 		return previous
 	}
 	return submitted
 }
+
+// Next returns the pair after a submission; had is whether the user had one. It returns a
+// score_out_of_range outside the board's bounds.
+func (b *Board) Next(previous Pair, had bool, submitted Pair) (Pair, error) {
+	next := b.PairAfter(previous, had, submitted)
+	if err := b.CheckPair(next); err != nil {
+		return Pair{}, err
+	}
+	return next, nil
+}
+
+// CheckPair returns a score_out_of_range if a score is outside the bounds of b, or a subscore is
+// not exact in every store.
+func (b *Board) CheckPair(p Pair) error {
+	if p.Score < b.MinScore || p.Score > b.MaxScore || !p.Score.InRange() {
+		return &Error{
+			Code:  wire.CodeScoreOutOfRange,
+			Field: "delta",
+			Message: fmt.Sprintf(
+				"the score would be outside the bounds of the board, %d to %d", b.MinScore, b.MaxScore,
+			),
+		}
+	}
+	if !p.Subscore.InRange() {
+		return &Error{
+			Code: wire.CodeScoreOutOfRange, Field: "subscore",
+			Message: "the subscore would be outside ±(2^53 − 1)",
+		}
+	}
+	return nil
+}
+
+// Submitted returns the pair that an increment submits: 0 as the subscore if it has none.
+func (in *Increment) Submitted() Pair {
+	p := Pair{Score: Score(in.Delta)}
+	if in.Subscore != nil {
+		p.Subscore = *in.Subscore
+	}
+	return p
+}
+
+// CheckSubscores returns an invalid_request if an increment has a subscore and none of its boards
+// has any.
+func (in *Increment) CheckSubscores(boards []*Board) error {
+	if in.Subscore == nil || slices.ContainsFunc(boards, (*Board).HasSubscores) {
+		return nil
+	}
+	return Invalid("subscore", "no board of the increment has subscores")
+}
+
+// subscoreMark begins the subscore in a hash; no length of a board is so large.
+const subscoreMark = metadataMark - 1
 
 // CheckSubscore validates the subscore of a submission: a delta_out_of_range outside the
 // bounds of b.

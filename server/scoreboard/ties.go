@@ -6,7 +6,8 @@ import "time"
 type Ties string
 
 const (
-	// TiesShared gives equal scores the same rank: 1 + the number of users with a better score.
+	// TiesShared gives equal scores the same rank: 1 + the number of users with a better score, or
+	// with the same and a better subscore.
 	TiesShared Ties = "shared"
 	// TiesFirst has the user ahead that reached the score first: the order of every board, and
 	// of rows with the same rank.
@@ -39,7 +40,7 @@ var beforeTimes = time.Unix(0, 0).UTC()
 // number of standings ahead of it.
 func (b *Board) RankedAt(p Position) Position {
 	if b.SharesRanks() {
-		return Position{Key: p.Key, ReachedAt: beforeTimes}
+		return Position{Key: p.Key, SubKey: p.SubKey, ReachedAt: beforeTimes}
 	}
 	return p
 }
@@ -51,7 +52,7 @@ func ShareRanks(rows []Entry, first int64) {
 		switch {
 		case i == 0:
 			rows[i].Rank = first
-		case rows[i].Score == rows[i-1].Score:
+		case rows[i].Pair() == rows[i-1].Pair():
 			rows[i].Rank = rows[i-1].Rank
 		}
 	}

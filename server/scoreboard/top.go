@@ -43,7 +43,7 @@ func (t *Top) reachedAfter(before *Top, moved []Moved) []time.Time {
 			}
 			j, known = index[e.ID()]
 		}
-		if !known || before.Entries[j].Score != e.Score {
+		if !known || before.Entries[j].Pair() != e.Pair() {
 			return nil
 		}
 		reached[i] = before.Reached[j]

@@ -108,8 +108,11 @@ type WhatIfChange struct {
 	User            UserID
 	Rank, NewRank   int64 // NewRank 0: none
 	Score, NewScore Score
-	Rejected        int64
-	Deciding        []WhatIfEvent // the first of the rejected events
+	// Subscore and NewSubscore are 0 on a board without subscores.
+	Subscore, NewSubscore Score
+
+	Rejected int64
+	Deciding []WhatIfEvent // the first of the rejected events
 }
 
 // WhatIfEvent is an event that the rules reject.

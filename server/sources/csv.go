@@ -16,8 +16,8 @@ import (
 // byteOrderMark is what some editors write before UTF-8.
 const byteOrderMark = "\uFEFF"
 
-// CSV reads a file whose header names the columns user_id and score, among others that it does
-// not read, such as those of an exported board. Its order is that of the lines. Errors name the
+// CSV reads a file whose header names the columns user_id and score, and may name subscore, among others
+// that it does not read, such as those of an exported board. Its order is that of the lines. Errors name the
 // line.
 func CSV(from io.Reader) ([]scoreboard.ImportRecord, error) {
 	in := bufio.NewReader(from)
@@ -34,6 +34,7 @@ func CSV(from io.Reader) ([]scoreboard.ImportRecord, error) {
 		return nil, err
 	}
 	userAt, scoreAt := slices.Index(header, "user_id"), slices.Index(header, "score")
+	subscoreAt := slices.Index(header, "subscore") // -1: there is none
 	if userAt < 0 || scoreAt < 0 {
 		return nil, fmt.Errorf("line 1: got the header %q, want the columns user_id and score",
 			strings.Join(header, ","))
@@ -53,7 +54,13 @@ func CSV(from io.Reader) ([]scoreboard.ImportRecord, error) {
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %q: %w", line, row[scoreAt], errScore)
 		}
-		r, err := checked(row[userAt], score)
+		var subscore int64
+		if subscoreAt >= 0 && row[subscoreAt] != "" {
+			if subscore, err = strconv.ParseInt(row[subscoreAt], 10, 64); err != nil {
+				return nil, fmt.Errorf("line %d: %q: %w", line, row[subscoreAt], errSubscore)
+			}
+		}
+		r, err := checked(row[userAt], score, subscore)
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", line, err)
 		}

@@ -83,19 +83,11 @@ func (n *Nakama) Boards(ctx context.Context, names []string) ([]Board, error) {
 		}
 		var order, operator, duration int
 		var schedule string
-		var past, subscores int64
-		err = row.Scan(&b.ID, &order, &operator, &schedule, &duration, &b.Records, &past, &subscores, &b.Described)
+		var past int64
+		err = row.Scan(&b.ID, &order, &operator, &schedule, &duration, &b.Records, &past, &b.Subscores, &b.Described)
 		b.describe(order, operator, duration, schedule)
-		for _, lost := range []struct {
-			n    int64
-			what string
-		}{
-			{past, "%d records of past periods"},
-			{subscores, "%d subscores, except for the order of equal scores"},
-		} {
-			if lost.n > 0 {
-				b.Lost = append(b.Lost, fmt.Sprintf(lost.what, lost.n))
-			}
+		if past > 0 {
+			b.Lost = append(b.Lost, fmt.Sprintf("%d records of past periods", past))
 		}
 		return b, err
 	})
@@ -157,7 +149,7 @@ func (b *Board) schedule(text string) {
 
 // Constants, because a direction is no parameter.
 const (
-	sqlNakamaRecords = `select r.owner_id::text, r.score,
+	sqlNakamaRecords = `select r.owner_id::text, r.score, r.subscore,
     case when $3 and r.metadata::text <> '{}' then r.metadata::text else '' end from leaderboard_record r
 where r.leaderboard_id = $1 and ` + currentPeriod + ` order by `
 	sqlNakamaHighest = sqlNakamaRecords + `r.score desc, r.subscore desc, r.owner_id desc limit $2`
@@ -179,12 +171,12 @@ func (n *Nakama) Records(ctx context.Context, b *Board) ([]scoreboard.ImportReco
 	}
 	records := make([]scoreboard.ImportRecord, 0, b.room())
 	var owner, metadata string
-	var score int64
-	_, err = pgx.ForEachRow(rows, []any{&owner, &score, &metadata}, func() error {
+	var score, subscore int64
+	_, err = pgx.ForEachRow(rows, []any{&owner, &score, &subscore, &metadata}, func() error {
 		if len(records) == MaxRecords {
 			return errTooMany
 		}
-		r, err := checked(owner, score)
+		r, err := checked(owner, score, subscore)
 		if fits(metadata) {
 			r.Metadata = scoreboard.Metadata(metadata)
 		} else {

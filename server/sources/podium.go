@@ -143,7 +143,7 @@ func (p *Podium) Records(ctx context.Context, b *Board) ([]scoreboard.ImportReco
 			if err != nil || score != float64(int64(score)) {
 				return nil, fmt.Errorf("board %s: user %q has the score %s: %w", b.ID, page[i], page[i+1], errScore)
 			}
-			r, err := checked(page[i], int64(score))
+			r, err := checked(page[i], int64(score), 0)
 			if err != nil {
 				return nil, fmt.Errorf("board %s: %w", b.ID, err)
 			}

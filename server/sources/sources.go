@@ -33,6 +33,9 @@ type Board struct {
 	// Schedule is that of a board with the period cron, in UTC.
 	Schedule string
 	Records  int64
+	// Subscores is how many records have a subscore that is not 0. The higher one ranks first where the higher score
+	// does.
+	Subscores int64
 	// Described is how many records have metadata. It is read if Metadata is set, without that of Unfit records,
 	// which the server would reject.
 	Described int64
@@ -51,10 +54,13 @@ func (b *Board) room() int64 { return max(0, min(b.Records, 100_000)) }
 // errTooMany is the error of a board with more than MaxRecords.
 var errTooMany = fmt.Errorf("the board has more than %d records", MaxRecords)
 
-var errScore = errors.New("the score must be an integer within ±(2^53 − 1)")
+var (
+	errScore    = errors.New("the score must be an integer within ±(2^53 − 1)")
+	errSubscore = errors.New("the subscore must be an integer within ±(2^53 − 1)")
+)
 
-// checked returns the record of a user and a score, or why it cannot be imported.
-func checked(user string, score int64) (r scoreboard.ImportRecord, err error) {
+// checked returns the record of a user, a score and a subscore, 0 for none, or why it cannot be imported.
+func checked(user string, score, subscore int64) (r scoreboard.ImportRecord, err error) {
 	if r.User, err = scoreboard.ParseClientUserID(user); err != nil {
 		var invalid *scoreboard.Error
 		if errors.As(err, &invalid) {
@@ -64,6 +70,12 @@ func checked(user string, score int64) (r scoreboard.ImportRecord, err error) {
 	}
 	if r.Score = scoreboard.Score(score); !r.Score.InRange() {
 		return r, fmt.Errorf("user %s has the score %d: %w", user, score, errScore)
+	}
+	if !scoreboard.Score(subscore).InRange() {
+		return r, fmt.Errorf("user %s has the subscore %d: %w", user, subscore, errSubscore)
+	}
+	if subscore != 0 {
+		r.Subscore = new(scoreboard.Score(subscore))
 	}
 	return r, nil
 }

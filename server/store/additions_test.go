@@ -50,6 +50,7 @@ func boards(t *rapid.T, run int) []scoreboard.BoardID {
 	if rapid.IntRange(0, 60).Draw(t, "odd") == 0 {
 		names = [][]scoreboard.BoardID{
 			{"best"}, {"required"}, {"nowhere"}, {"best", "sum"}, {"few"}, {"few", "sum"}, {"noted"},
+			{"pair"}, {"pair", "sum"},
 		}
 	}
 	var drawn []scoreboard.BoardID
@@ -61,16 +62,19 @@ func boards(t *rapid.T, run int) []scoreboard.BoardID {
 
 // What both ways must have written, without times and what else differs between two runs.
 var writtenByBatches = map[string]string{
-	"ledger": `select format('%s %s %s %s %s %s %s %s %s %s %s %s %s %s %s %s', metadata, user_id, board_id, version,
+	"ledger": `select format('%s %s %s %s %s %s %s %s %s %s %s %s %s %s %s %s %s', metadata,
+    (subscore, previous_subscore, new_subscore), user_id, board_id, version,
     event_id, event_text, encode(payload_hash, 'hex'), delta, applied, previous_score, new_score, source, action,
     key_id, signer, client_timestamp) from user_score_histories order by user_id, board_id, version`,
-	"outbox": `select format('%s %s %s %s %s %s %s %s %s %s %s %s', user_id, board_id, revision, shard, event_type,
+	"outbox": `select format('%s %s %s %s %s %s %s %s %s %s %s %s %s', (subscore, sub_key),
+    user_id, board_id, revision, shard, event_type,
     event_id, score, previous_score, delta, order_key, version, trace) from outbox_score_updates
 order by user_id, board_id, revision`,
 	"order of the outbox": `select format('%s %s %s', user_id, board_id, revision) from (
     select *, lag(revision) over (partition by user_id, board_id order by xid, id) as before
     from outbox_score_updates) as o where before >= revision`,
-	"scores": `select format('%s %s %s %s %s %s %s %s %s %s', metadata, metadata_version, user_id, board_id,
+	"scores": `select format('%s %s %s %s %s %s %s %s %s %s %s', metadata, metadata_version,
+    (subscore, sub_key), user_id, board_id,
     score, order_key, version, revision, hidden, empty) from scores order by user_id, board_id`,
 	"users": `select format('%s %s', user_id, status) from users order by user_id`,
 	"times": `select format('%s %s', s.user_id, s.board_id) from scores as s join user_score_histories as h
@@ -105,19 +109,22 @@ func TestAdditionsRecordWhatDecisionsDo(t *testing.T) {
 			decided.Do(test, sql, args...)
 		}
 		both(`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
-    require_attestation, attempts, metadata)
+    require_attestation, attempts, metadata, subscore, min_subscore, max_subscore)
 select name || $1, name || $1, mode, sort_order, -least, least, -most, most, name = 'required',
-    case name when 'few' then 3 else 0 end, case name when 'noted' then 'public' end from (values
+    case name when 'few' then 3 else 0 end, case name when 'noted' then 'public' end,
+    case name when 'pair' then 'lowest' end, case name when 'pair' then -9 end, case name when 'pair' then 9 end
+from (values
     ('sum', 'increment', 'highest', 100, 9007199254740991), ('low', 'increment', 'lowest', 100, 9007199254740991),
     ('tight', 'increment', 'highest', 5, 7), ('best', 'best', 'highest', 100, 100),
     ('required', 'increment', 'highest', 100, 100), ('few', 'increment', 'highest', 100, 100),
-    ('noted', 'increment', 'highest', 100, 100)) as t(name, mode, sort_order, least, most)`, fmt.Sprint(run))
+    ('noted', 'increment', 'highest', 100, 100), ('pair', 'increment', 'highest', 100, 100)) 
+    as t(name, mode, sort_order, least, most)`, fmt.Sprint(run))
 		// What names no board also counts on others, by rules that come and go.
 		ruleBoards := func() {
 			both(`with gone as (delete from board_rules), changed as (
     update boards set rules_version = rules_version + 1, min_delta = -100, max_delta = 100 where board_id = 'global')
 insert into board_rules (board_id, actions, regions, attributes) select name || $1, '{win}', regions, '{}'
-from (values ('sum', '{}'::text[]), ('low', '{eu}')) as t(name, regions)
+from (values ('sum', '{}'::text[]), ('low', '{eu}'), ('pair', '{us}')) as t(name, regions)
 on conflict (board_id) do nothing`, fmt.Sprint(run))
 		}
 		ruleBoards()
@@ -152,12 +159,16 @@ on conflict (board_id) do nothing`, fmt.Sprint(run))
 				if batch[i].Boards[0] == scoreboard.GlobalBoard {
 					batch[i].ByRules = true
 					if rapid.Bool().Draw(t, "in the region") {
-						batch[i].Attributes = scoreboard.Attributes{{Name: "region", Value: "eu"}}
+						batch[i].Attributes = scoreboard.Attributes{{
+							Name: "region", Value: rapid.SampledFrom([]string{"eu", "eu", "us"}).Draw(t, "region"),
+						}}
 					}
 				}
 				switch rapid.IntRange(0, 100).Draw(t, "more than a delta") { // small ones are drawn often
 				case 50:
 					batch[i].Metadata = `{"car":"roadster"}`
+				case 49:
+					batch[i].Subscore = new(scoreboard.Score(batch[i].Delta))
 				case 51:
 					batch[i].IfPeriod = batch[i].Boards[0] + ":2026-w47"
 				}
@@ -209,7 +220,11 @@ func outcomeText(o scoreboard.Outcome) string {
 		if r.Previous != nil {
 			previous = fmt.Sprint(*r.Previous)
 		}
-		text += fmt.Sprintf(" [%s %s %s %d %s %d %d %t %t %t]", r.User, r.Board, r.Event.Text, r.NewScore, previous,
+		if r.PreviousSubscore != nil {
+			previous += fmt.Sprint("/", *r.PreviousSubscore)
+		}
+		text += fmt.Sprintf(" [%d %s %s %s %d %s %d %d %t %t %t]", r.NewSubscore, r.User, r.Board,
+			r.Event.Text, r.NewScore, previous,
 			r.Applied, r.Version, r.Replayed, r.Reversed, r.RecordedAt.IsZero())
 	}
 	return text

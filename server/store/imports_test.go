@@ -293,7 +293,7 @@ func TestImportSummary(t *testing.T) {
 	writeImport(t, s, id, pairs...)
 	digest := func(pairs ...any) (sum uint64) {
 		for _, r := range sourceRecords(pairs...) {
-			sum += scoreboard.ImportDigest(r.User, r.Score)
+			sum += scoreboard.ImportDigest(r.User, r.Pair())
 		}
 		return sum
 	}

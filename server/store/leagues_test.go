@@ -41,6 +41,12 @@ func createLeague(
 	return name + ":s1"
 }
 
+// addSubscores gives a league subscores, of which the highest ranks first.
+func addSubscores(t testing.TB, conn *backends.Conn, league scoreboard.BoardID) {
+	t.Helper()
+	conn.Do(t, `update boards set subscore = 'highest', min_subscore = -9, max_subscore = 9 where family_id = $1`, league)
+}
+
 // nextSeason begins season n of a league, which ends the one before.
 func nextSeason(t testing.TB, s *store.Store, name scoreboard.BoardID, n int) scoreboard.BoardID {
 	t.Helper()
@@ -120,7 +126,7 @@ func leagueMembers(t *testing.T, conn *backends.Conn, period scoreboard.BoardID)
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `select m.user_id, coalesce(m.cohort_id, 0), coalesce(c.division, 0), m.fill,
     coalesce(s.version > 0 and not s.hidden and u.status not in ('banned', 'erased') and not u.private, false),
-    coalesce(s.order_key, 0), coalesce(s.reached_at, 'epoch')
+    coalesce(s.order_key, 0), coalesce(s.sub_key, 0), coalesce(s.reached_at, 'epoch')
 from league_members as m left join league_cohorts as c using (cohort_id) left join users as u using (user_id)
 left join scores as s on s.user_id = m.user_id and s.board_id = m.board_id where m.board_id = $1`, period)
 	if err != nil {
@@ -129,7 +135,7 @@ left join scores as s on s.user_id = m.user_id and s.board_id = m.board_id where
 	members := make(map[scoreboard.UserID]leaguePlayer)
 	var p leaguePlayer
 	_, err = pgx.ForEachRow(rows, []any{
-		&p.user, &p.cohort, &p.division, &p.fill, &p.ranked, &p.at.Key, &p.at.ReachedAt,
+		&p.user, &p.cohort, &p.division, &p.fill, &p.ranked, &p.at.Key, &p.at.SubKey, &p.at.ReachedAt,
 	}, func() error {
 		p.at.User = p.user
 		members[p.user] = p
@@ -181,7 +187,8 @@ func naiveOutcomes(
 			p, rank, to := &cohort[i], 1, cohort[i].division
 			for j := range cohort {
 				q := &cohort[j]
-				if q.at.Key < p.at.Key || ties == "" && q.at.Compare(&p.at) < 0 {
+				better := q.at.Key < p.at.Key || q.at.Key == p.at.Key && q.at.SubKey < p.at.SubKey
+				if better || ties == "" && q.at.Compare(&p.at) < 0 {
 					rank++
 				}
 			}
@@ -252,6 +259,8 @@ type leagueModel struct {
 	rules scoreboard.League
 	ties  scoreboard.Ties
 
+	subscores bool
+
 	name    scoreboard.BoardID
 	users   []scoreboard.UserID
 	private map[scoreboard.UserID]bool
@@ -268,6 +277,9 @@ func (m *leagueModel) submit() {
 	user := m.users[m.r.IntN(len(m.users))]
 	m.events++
 	in := increment(user, 1+m.r.Int64N(3), fmt.Sprint(m.name, m.events), m.name)
+	if m.subscores {
+		in.Subscore = new(scoreboard.Score(m.r.Int64N(3) - 1))
+	}
 	fill := []string{"", "eu", "us"}[m.r.IntN(3)]
 	if in.Server = m.r.IntN(4) > 0; fill != "" {
 		in.Attributes = scoreboard.Attributes{{Name: "region", Value: fill}}
@@ -442,6 +454,9 @@ func TestLeaguesAreThoseOfANaiveVersion(t *testing.T) {
 		}
 		m.ties = []scoreboard.Ties{"", scoreboard.TiesShared}[m.r.IntN(2)]
 		period := createLeague(t, m.node(), m.name, m.rules, m.ties)
+		if m.subscores = seed%2 == 1; m.subscores {
+			addSubscores(t, conn, m.name)
+		}
 		for n := 2; n < 6; n++ {
 			m.play(r.IntN(80))
 			m.checkPlaces(period, m.joined)
@@ -621,11 +636,18 @@ func TestLeagueIsRecomputed(t *testing.T) {
 		name := scoreboard.BoardID(fmt.Sprint("redo", seed))
 		ties := []scoreboard.Ties{"", scoreboard.TiesShared}[seed%2]
 		period := createLeague(t, s, name, rules, ties)
+		subscores := seed%4 > 1
+		if subscores {
+			addSubscores(t, conn, name)
+		}
 		conn.Do(t, `insert into league_divisions select $1, $2 || n, 2 + n % 2 from generate_series(0, 9) as n`,
 			string(name), fmt.Sprintf("r%d-u", seed))
 		for i := range 60 {
 			user := scoreboard.UserID(fmt.Sprintf("r%d-u%d", seed, r.IntN(20)))
 			one := increment(user, 1+r.Int64N(3), fmt.Sprint("e", i), name)
+			if subscores {
+				one.Subscore = new(scoreboard.Score(r.Int64N(3) - 1))
+			}
 			record(t, s, one)
 			if r.IntN(4) == 0 {
 				if _, _, err := s.Corrections.Reverse(t.Context(), user, one.Event, scoreboard.Reversing{},
@@ -649,6 +671,7 @@ select v.id, user_id, event_id, 'skipped' from v, user_score_histories
 where board_id = $1 and source <> 'admin' and ('x' || substr(md5(event_id::text), 1, 4))::bit(16)::int % 3 = 0`, period)
 		// Who has no event that the void names, but such as were reversed before, keeps the sealed standing.
 		rows, err := conn.Query(t.Context(), `select m.user_id, coalesce(-sum(h.delta), 0)::bigint,
+    coalesce(-sum(h.subscore), 0)::bigint,
     coalesce(max(h.recorded_at), now())
 from league_members as m left join user_score_histories as h on h.user_id = m.user_id and h.board_id = m.board_id
     and h.source <> 'admin' and not exists (select from void_events as e
@@ -662,11 +685,11 @@ group by m.user_id`, period)
 		}
 		left := maps.Clone(members)
 		var user scoreboard.UserID
-		var key int64
+		var key, subKey int64
 		var at time.Time
-		if _, err := pgx.ForEachRow(rows, []any{&user, &key, &at}, func() error {
+		if _, err := pgx.ForEachRow(rows, []any{&user, &key, &subKey, &at}, func() error {
 			p := members[user]
-			if p.at.Key, p.at.ReachedAt = key, at; key == 0 {
+			if p.at.Key, p.at.SubKey, p.at.ReachedAt = key, subKey, at; key == 0 {
 				p.ranked = false
 			}
 			left[user] = p

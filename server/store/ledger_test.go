@@ -27,6 +27,9 @@ type (
 		delta, applied    int64
 		previous          *scoreboard.Score
 		score             scoreboard.Score
+		subscore          *scoreboard.Score // that was submitted
+		previousSub, sub  *scoreboard.Score // before and after
+		subKey            int64
 		version           int64
 		recorded, reached time.Time
 		revision          int64
@@ -61,7 +64,7 @@ func readLedger(t testing.TB, conn *backends.Conn, like string) *ledger {
 	var hash []byte
 	read(
 		`select user_id, board_id, event_id, payload_hash, delta, applied, previous_score, new_score, version,
-recorded_at
+recorded_at, subscore, previous_subscore, new_subscore
 from user_score_histories where user_id like $1 order by user_id, board_id, version`,
 		[]any{
 			&r.user,
@@ -74,6 +77,7 @@ from user_score_histories where user_id like $1 order by user_id, board_id, vers
 			&r.score,
 			&r.version,
 			&r.recorded,
+			&r.subscore, &r.previousSub, &r.sub,
 		},
 		func() error {
 			r.hash = [16]byte(hash)
@@ -85,8 +89,9 @@ from user_score_histories where user_id like $1 order by user_id, board_id, vers
 	)
 	r = ledgerRow{}
 	read(
-		`select user_id, board_id, score, version, revision, reached_at, recorded_at from scores where user_id like $1`,
-		[]any{&r.user, &r.board, &r.score, &r.version, &r.revision, &r.reached, &r.recorded},
+		`select user_id, board_id, score, version, revision, reached_at, recorded_at, subscore, sub_key from scores
+where user_id like $1`,
+		[]any{&r.user, &r.board, &r.score, &r.version, &r.revision, &r.reached, &r.recorded, &r.sub, &r.subKey},
 		func() error {
 			l.scores[r.placeOf] = r
 			return nil
@@ -94,7 +99,8 @@ from user_score_histories where user_id like $1 order by user_id, board_id, vers
 	)
 	r = ledgerRow{}
 	read(
-		`select user_id, board_id, event_id, previous_score, score, delta, version, revision, reached_at, recorded_at
+		`select user_id, board_id, event_id, previous_score, score, delta, version, revision, reached_at, recorded_at,
+    coalesce(subscore, 0), coalesce(sub_key, 0)
 from outbox_score_updates where user_id like $1 order by user_id, board_id, revision`,
 		[]any{
 			&r.user,
@@ -107,6 +113,7 @@ from outbox_score_updates where user_id like $1 order by user_id, board_id, revi
 			&r.revision,
 			&r.reached,
 			&r.recorded,
+			&r.sub, &r.subKey,
 		},
 		func() error {
 			l.outbox[r.placeOf] = append(l.outbox[r.placeOf], r)
@@ -124,7 +131,15 @@ from outbox_score_updates where user_id like $1 order by user_id, board_id, revi
 // matches reports whether a receipt equals the row.
 func (r ledgerRow) matches(got scoreboard.Receipt) bool {
 	return got.User == r.user && got.Board == r.board && got.NewScore == r.score && got.Applied == r.applied &&
-		samePrevious(got.Previous, r.previous) && got.Version == r.version && got.RecordedAt.Equal(r.recorded)
+		samePrevious(got.Previous, r.previous) && samePrevious(got.PreviousSubscore, r.previousSub) &&
+		got.NewSubscore == orZero(r.sub) && got.Version == r.version && got.RecordedAt.Equal(r.recorded)
+}
+
+func orZero(s *scoreboard.Score) scoreboard.Score {
+	if s == nil {
+		return 0
+	}
+	return *s
 }
 
 func samePrevious(a, b *scoreboard.Score) bool {
@@ -143,13 +158,14 @@ func (l *ledger) check(t *rapid.T) {
 				t.Fatalf("%v: version %d at position %d", place, r.version, i+1)
 			}
 			l.checkRow(t, before, r)
-			if before == nil || r.score != before.score {
+			if before == nil || r.score != before.score || orZero(r.sub) != orZero(before.sub) {
 				if len(changes) == 0 {
 					t.Fatalf("%v: no outbox row for version %d", place, r.version)
 				}
 				c := changes[0]
 				changes = changes[1:]
 				if c.version != r.version || c.event != r.event || c.score != r.score || c.applied != r.applied ||
+					orZero(c.sub) != orZero(r.sub) || c.subKey != subKeyOf(r) ||
 					!samePrevious(
 						c.previous,
 						r.previous,
@@ -168,7 +184,8 @@ func (l *ledger) check(t *rapid.T) {
 			}
 		}
 		s, last := l.scores[place], l.outbox[place][len(l.outbox[place])-1]
-		if s.score != before.score || s.version != before.version || !s.recorded.Equal(before.recorded) ||
+		if s.score != before.score || orZero(s.sub) != orZero(before.sub) || s.subKey != subKeyOf(*before) ||
+			s.version != before.version || !s.recorded.Equal(before.recorded) ||
 			s.revision != last.revision || !s.reached.Equal(last.reached) {
 			t.Fatalf("%v: the score row is %+v, the last ledger row %+v, the last change %+v", place, s, before, last)
 		}
@@ -192,21 +209,38 @@ func (l *ledger) check(t *rapid.T) {
 	}
 }
 
+// subKeyOf is the key of the subscore after a row.
+func subKeyOf(r ledgerRow) int64 {
+	if order := propertySubscores[r.board]; order != "" {
+		return order.Key(orZero(r.sub))
+	}
+	return 0
+}
+
 // checkRow checks a row against its mode and the previous row.
 func (l *ledger) checkRow(t *rapid.T, before *ledgerRow, r ledgerRow) {
-	var old scoreboard.Score
+	var old, oldSub scoreboard.Score
 	if before != nil {
-		old = before.score
+		old, oldSub = before.score, orZero(before.sub)
 		if r.recorded.Before(before.recorded) {
 			t.Fatalf("%v: version %d has an earlier time than the previous version", r.placeOf, r.version)
 		}
 	}
-	mode, want := propertyModes[r.board], scoreboard.Score(r.delta)
+	mode, want, wantSub := propertyModes[r.board], scoreboard.Score(r.delta), orZero(r.subscore)
+	pairs := propertySubscores[r.board] != ""
 	switch {
 	case mode == scoreboard.ModeIncrement:
-		want += old
+		want, wantSub = want+old, wantSub+oldSub
 	case mode == scoreboard.ModeBest && before != nil && (r.board == "low") == (want > old) && want != old:
-		want = old
+		want, wantSub = old, oldSub
+	case mode == scoreboard.ModeBest && before != nil && want == old: // the lowest subscore of the duel is the best
+		wantSub = min(wantSub, oldSub)
+	}
+	if pairs != (r.sub != nil) || orZero(r.sub) != wantSub || pairs != (r.subscore != nil) {
+		t.Fatalf("%v: got %+v after %+v, want subscore %d", r.placeOf, r, before, wantSub)
+	}
+	if (r.previousSub != nil) != (pairs && r.previous != nil) || orZero(r.previousSub) != oldSub {
+		t.Fatalf("%v: got %+v after %+v, want the previous subscore %d", r.placeOf, r, before, oldSub)
 	}
 	first := mode == scoreboard.ModeIncrement || before != nil
 	if r.score != want || r.applied != int64(want-old) || (r.previous != nil) != first || first && *r.previous != old {

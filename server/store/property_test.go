@@ -26,6 +26,14 @@ var propertyModes = map[scoreboard.BoardID]scoreboard.Mode{
 	"high":  scoreboard.ModeBest,
 	"low":   scoreboard.ModeBest,
 	"last":  scoreboard.ModeLatest,
+	"goals": scoreboard.ModeIncrement,
+	"duel":  scoreboard.ModeBest,
+	"draw":  scoreboard.ModeLatest,
+}
+
+// Those with subscores; the others are "".
+var propertySubscores = map[scoreboard.BoardID]scoreboard.Order{
+	"goals": scoreboard.OrderHighest, "duel": scoreboard.OrderLowest, "draw": scoreboard.OrderHighest,
 }
 
 // submission is one planned increment. good reports that a state of the store could
@@ -33,6 +41,7 @@ var propertyModes = map[scoreboard.BoardID]scoreboard.Mode{
 type submission struct {
 	user, event int
 	delta       int64
+	subscore    *scoreboard.Score
 	boards      []scoreboard.BoardID
 	good        bool
 }
@@ -47,9 +56,18 @@ func drawSubmission(t *rapid.T, maxKind int) submission {
 			Draw(t, "sums")
 		s.delta, s.good = rapid.Int64Range(1, 3).Draw(t, "delta"), true
 	case kind < 8:
-		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{{"high"}, {"low"}, {"high", "low"}, {"last"}}).
-			Draw(t, "boards")
+		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{
+			{"high"}, {"low"}, {"high", "low"}, {"last"}, {"goals"}, {"duel"}, {"draw"}, {"duel", "high"}, {"sum", "goals"},
+		}).Draw(t, "boards")
 		s.delta, s.good = rapid.Int64Range(-3, 3).Draw(t, "delta"), true
+		pairs := slices.ContainsFunc(s.boards, func(id scoreboard.BoardID) bool { return propertySubscores[id] != "" })
+		if n := rapid.Int64Range(-2, 2).Draw(t, "subscore"); n < 2 && pairs {
+			s.subscore = new(scoreboard.Score(n))
+		}
+		last := s.boards[len(s.boards)-1]
+		if s.delta == 0 && propertyModes[last] == scoreboard.ModeIncrement {
+			s.good = len(s.boards) == 1 && s.subscore != nil && *s.subscore != 0
+		}
 	default:
 		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{
 			{"nowhere"}, {"frozen"}, {"sum", "high"}, {"sum", "frozen"},
@@ -136,6 +154,10 @@ func TestAnyInterleavingKeepsTheLedgerConsistent(t *testing.T) {
 			order = "lowest"
 		}
 		createBoard(t, conn, string(id), string(mode), order, -100, 100)
+		if subscore := propertySubscores[id]; subscore != "" {
+			conn.Do(t, `update boards set subscore = $2, min_subscore = -9, max_subscore = 9 where board_id = $1`, id,
+				subscore)
+		}
 	}
 	createBoard(t, conn, "frozen", "increment", "highest", 1, 100)
 	conn.Do(t, `update boards set status = 'frozen' where board_id = 'frozen'`)
@@ -165,6 +187,7 @@ func TestAnyInterleavingKeepsTheLedgerConsistent(t *testing.T) {
 					incs := make([]scoreboard.Increment, len(batch))
 					for i, s := range batch {
 						incs[i] = increment(user(s.user), s.delta, fmt.Sprintf("e%d", s.event), s.boards...)
+						incs[i].Subscore = s.subscore
 					}
 					outcomes := recordUntilDone(t, stores[g%2], incs)
 					mu.Lock()

@@ -25,18 +25,32 @@ func cup(t *testing.T, s *store.Store, name scoreboard.BoardID, order scoreboard
 	scores map[scoreboard.UserID]int64, ties ...scoreboard.Ties,
 ) scoreboard.BoardID {
 	t.Helper()
-	now := time.Now()
-	_, err := s.Boards.CreateBoard(t.Context(), &scoreboard.Board{
-		ID: name, Mode: scoreboard.ModeLatest, Order: order, Period: scoreboard.PeriodSeason, TimeZone: "UTC",
-		WeekStart: time.Monday, MaxDelta: 1000, MaxScore: scoreboard.MaxScore, Public: true, Tiers: tiers,
-		Ties: cmp.Or(ties...),
-	}, &scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)}, nil)
+	return cupOf(t, s, &scoreboard.Board{ID: name, Order: order, Tiers: tiers, Ties: cmp.Or(ties...)}, scores,
+		func(scoreboard.UserID) *scoreboard.Score { return nil })
+}
+
+// cupOf is cup for a board that may have subscores.
+func cupOf(t *testing.T, s *store.Store, board *scoreboard.Board, scores map[scoreboard.UserID]int64,
+	subscore func(scoreboard.UserID) *scoreboard.Score,
+) scoreboard.BoardID {
+	t.Helper()
+	name, now := board.ID, time.Now()
+	board.Mode, board.Period, board.TimeZone = scoreboard.ModeLatest, scoreboard.PeriodSeason, "UTC"
+	board.WeekStart, board.MaxDelta, board.MaxScore, board.Public = time.Monday, 1000, scoreboard.MaxScore, true
+	if board.HasSubscores() {
+		board.MinSubscore, board.MaxSubscore = -scoreboard.MaxScore, scoreboard.MaxScore
+	}
+	_, err := s.Boards.CreateBoard(t.Context(), board, &scoreboard.Span{
+		Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour),
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var batch []scoreboard.Increment
 	for user, score := range scores {
-		batch = append(batch, increment(user, score, "of-"+string(name), name))
+		in := increment(user, score, "of-"+string(name), name)
+		in.Subscore = subscore(user)
+		batch = append(batch, in)
 	}
 	if len(batch) == 0 {
 		return name + ":one"
@@ -104,17 +118,17 @@ func finalUsers(t *testing.T, conn *backends.Conn, id scoreboard.BoardID) (ranke
 	t.Helper()
 	rows, err := conn.Query(t.Context(), `select coalesce(b.rank, 0), user_id, score, status in ('banned', 'erased'),
     private, coalesce((select c.division from league_members as m join league_cohorts as c using (cohort_id)
-        where m.user_id = s.user_id and m.board_id = s.board_id), 0), s.order_key, s.reached_at
+        where m.user_id = s.user_id and m.board_id = s.board_id), 0), s.order_key, s.sub_key, s.reached_at
 from scores as s join users using (user_id) left join board_standings as b using (board_id, user_id, score)
 where board_id = $1 and (b.rank is not null or private) and version > 0
-union all select rank, user_id, score, true, false, 0, order_key, reached_at from board_standings
+union all select rank, user_id, score, true, false, 0, order_key, sub_key, reached_at from board_standings
 where board_id = $1 and user_id like 'erased-%' order by 1`, id)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (u finalUser, err error) {
 		err = row.Scan(&u.rank, &u.user, &u.score, &u.unable, &u.isPrivate, &u.division, &u.at.Key,
-			&u.at.ReachedAt)
+			&u.at.SubKey, &u.at.ReachedAt)
 		u.at.User = u.user
 		return u, err
 	})
@@ -148,7 +162,8 @@ func naiveRewards(table *scoreboard.RewardTable, tiers scoreboard.Tiers, b *scor
 		if u.rank == 0 || b.SharesRanks() {
 			u.rank = 1
 			for _, other := range ranked {
-				if other.at.Key < u.at.Key || !b.SharesRanks() && other.at.Compare(&u.at) < 0 {
+				better := other.at.Key < u.at.Key || other.at.Key == u.at.Key && other.at.SubKey < u.at.SubKey
+				if better || !b.SharesRanks() && other.at.Compare(&u.at) < 0 {
 					u.rank++
 				}
 			}
@@ -258,7 +273,15 @@ func TestRewardsAreThoseOfANaiveVersion(t *testing.T) {
 			scores[user] = r.Int64N(10)
 		}
 		ties := []scoreboard.Ties{"", scoreboard.TiesShared}[r.IntN(2)]
-		id := cup(t, s, name, order, tiers, scores, ties)
+		id := cupOf(t, s, &scoreboard.Board{
+			ID: name, Order: order, Tiers: tiers, Ties: ties,
+			Subscore: []scoreboard.Order{"", scoreboard.OrderHighest, scoreboard.OrderLowest}[seed%3],
+		}, scores, func(scoreboard.UserID) *scoreboard.Score {
+			if seed%3 == 0 {
+				return nil
+			}
+			return new(scoreboard.Score(r.Int64N(3) - 1))
+		})
 		erased := make(map[scoreboard.UserID]bool)
 		moderate := func(user scoreboard.UserID) {
 			var err error

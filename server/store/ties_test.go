@@ -13,8 +13,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// Final standings of a board that shares ranks say 1 + the users with a better score, in pages of any size and
-// copied in chunks, and leaves and hash are over these ranks; also where users are banned during the copy, or a
+// Final standings of a board that shares ranks say 1 + the users with a better score and subscore, in pages of any size
+// and copied in chunks, and leaves and hash are over these ranks; also where users are banned during the copy, or a
 // node of the version before has copied some. An export says the same before the end.
 func TestFinalStandingsShareRanks(t *testing.T) {
 	t.Parallel()
@@ -22,27 +22,41 @@ func TestFinalStandingsShareRanks(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 94))
 		order := []scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}[r.IntN(2)]
-		scores := make(map[scoreboard.UserID]int64)
+		subscore := []scoreboard.Order{"", scoreboard.OrderHighest, scoreboard.OrderLowest}[seed%3]
+		scores, subscores := make(map[scoreboard.UserID]int64), make(map[scoreboard.UserID]*scoreboard.Score)
 		for i := range 1 + r.IntN(40) {
-			scores[scoreboard.UserID(fmt.Sprintf("t%d-u%d", seed, i))] = r.Int64N(6)
+			user := scoreboard.UserID(fmt.Sprintf("t%d-u%d", seed, i))
+			scores[user] = r.Int64N(6)
+			if subscore != "" && r.IntN(4) > 0 {
+				subscores[user] = new(scoreboard.Score(r.Int64N(4) - 2))
+			}
 		}
-		id := cup(t, s, scoreboard.BoardID(fmt.Sprint("ties", seed)), order, nil, scores, scoreboard.TiesShared)
+		id := cupOf(t, s, &scoreboard.Board{
+			ID: scoreboard.BoardID(fmt.Sprint("ties", seed)), Order: order, Ties: scoreboard.TiesShared, Subscore: subscore,
+		}, scores, func(user scoreboard.UserID) *scoreboard.Score { return subscores[user] })
+		of := func(user scoreboard.UserID) (n scoreboard.Score) {
+			if s := subscores[user]; s != nil {
+				n = *s
+			}
+			return n
+		}
 		naive := func(user scoreboard.UserID) int64 {
 			rank := int64(1)
-			for _, score := range scores {
-				if order.Key(scoreboard.Score(score)) < order.Key(scoreboard.Score(scores[user])) {
+			for other, score := range scores {
+				key, own := order.Key(scoreboard.Score(score)), order.Key(scoreboard.Score(scores[user]))
+				if key < own || key == own && subscore.Key(of(other)) < subscore.Key(of(user)) {
 					rank++
 				}
 			}
 			return rank
 		}
 		board, err := s.Boards.FindBoard(t.Context(), id)
-		if err != nil || !board.SharesRanks() {
+		if err != nil || !board.SharesRanks() || board.Subscore != subscore {
 			t.Fatalf("got %+v, %v, want shared ranks in the period", board, err)
 		}
 		if err := s.Reads.Export(t.Context(), board, func(chunk []scoreboard.FinalStanding) error {
 			for _, f := range chunk {
-				if f.Rank != naive(f.User) {
+				if f.Rank != naive(f.User) || f.Subscore != of(f.User) {
 					t.Errorf("seed %d: exported %+v, want rank %d", seed, f.Entry, naive(f.User))
 				}
 			}
@@ -96,7 +110,7 @@ func checkSharedStandings(t *testing.T,
 		}
 		for i := range rows {
 			f := &rows[i]
-			if f.Rank != naive(f.User) || f.Ordinal != after+int64(i)+1 || f.Leaf != f.HashLeaf() {
+			if f.Rank != naive(f.User) || f.Ordinal != after+int64(i)+1 || f.Leaf != f.HashLeaf(&e.Board) {
 				t.Errorf("%s: got %+v, want rank %d, number %d", id, *f, naive(f.User), after+int64(i)+1)
 			}
 			sum.Write([]byte(f.Leaf + "\n"))

@@ -138,7 +138,7 @@ order by new_score desc, recorded_at, user_id`, at)
 			}
 			for j, e := range top.Entries {
 				got = append(got, fmt.Sprintf("%s %d", e.User, e.Score))
-				p := top.Position(j, global.Order)
+				p := top.Position(j, &global)
 				after = &p
 			}
 			more = len(top.Entries) == 1000

@@ -292,7 +292,7 @@ namespace Scoreboard.Client.Tests
         private static Increment IncrementOf(Vector v)
         {
             v.Only("user_id", "delta", "event_id", "board", "boards", "action", "action_token", "attestation", "attributes",
-                "if_period", "metadata");
+                "if_period", "metadata", "subscore");
             return new Increment
             {
                 UserId = v.Text("user_id"), Delta = v.Long("delta"), EventId = v.Text("event_id"), Board = v.Text("board"),
@@ -300,6 +300,7 @@ namespace Scoreboard.Client.Tests
                 Attributes = v.Has("attributes")
                     ? v.Get("attributes").Fields.ToDictionary(f => f.Key, f => (string)f.Value) : null,
                 IfPeriod = v.Text("if_period"), Metadata = v.Has("metadata") ? Json.Write(v.Fields["metadata"]) : null,
+                Subscore = v.Has("subscore") ? (long?)v.Long("subscore") : null,
             };
         }
 

@@ -107,6 +107,7 @@ namespace Scoreboard.Client.Tests
                     { "user_id", s.Me.UserId }, { "score", s.Me.Score }, { "rank", s.Me.Rank },
                     { "previous_rank", s.Me.PreviousRank },
                 };
+                if (s.Me.Subscore != null) ((Dictionary<string, object>)fields["me"])["subscore"] = s.Me.Subscore;
             }
             if (s.Tier != null)
             {
@@ -121,6 +122,7 @@ namespace Scoreboard.Client.Tests
         private static Dictionary<string, object> RowOf(Entry e)
         {
             var row = new Dictionary<string, object> { { "rank", e.Rank }, { "user_id", e.UserId }, { "score", e.Score } };
+            if (e.Subscore != null) row["subscore"] = e.Subscore;
             if (e.DisplayName != "") row["display_name"] = e.DisplayName;
             if (e.AvatarUrl != "") row["avatar_url"] = e.AvatarUrl;
             if (e.Private) row["private"] = true;

@@ -22,6 +22,7 @@ class Move:
     score: int
     rank: int
     previous_rank: int
+    subscore: int | None = None
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,7 @@ class Board:
     def _own_change(self, f: Message) -> None:
         if not _older(f, self._moved):
             self._moved = (f.epoch or 0, f.version or 0)
-            self._change(me=Move(f.user_id or "", f.score or 0, f.rank or 0, f.previous_rank or 0))
+            self._change(me=Move(f.user_id or "", f.score or 0, f.rank or 0, f.previous_rank or 0, f.subscore))
         self._publish(self.state)
 
     def _tier_change(self, f: Message) -> None:

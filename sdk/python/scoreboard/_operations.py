@@ -69,6 +69,8 @@ class Increment:
             PeriodEndedError. It is signed in the headers.
         metadata: What the submission says about itself: a JSON object of at most 1 KiB, for boards that keep metadata.
             It is signed in the headers.
+        subscore: What decides among equal scores, on boards that have subscores; none counts as 0. It is signed in the
+            headers.
     """
 
     user_id: str
@@ -82,9 +84,12 @@ class Increment:
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
     if_period: str = ""
     metadata: Mapping[str, Any] | None = field(default=None, hash=False)
+    subscore: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "delta", operator.index(self.delta))  # also of numpy; 1.5 is a TypeError
+        if self.subscore is not None:
+            object.__setattr__(self, "subscore", operator.index(self.subscore))
         if not self.event_id:
             object.__setattr__(self, "event_id", new_event_id())
         object.__setattr__(self, "attributes", dict(sorted(self.attributes.items())))
@@ -99,6 +104,8 @@ class Increment:
             out["boards"] = list(self.boards)
         if self.metadata is not None:
             out["metadata"] = dict(self.metadata)
+        if self.subscore is not None:
+            out["subscore"] = self.subscore
         if self.attributes:
             out["attributes"] = dict(self.attributes)
         return out
@@ -132,9 +139,9 @@ class Event:
 
 
 def submit(config: Config, increment: Increment, respond_async: bool = False) -> Call[Event]:
-    # The signature in the body covers neither attributes nor a period or metadata.
+    # The signature in the body covers neither attributes nor a period, metadata or a subscore.
     in_headers = config.signing == "headers" or bool(increment.attributes) or bool(increment.if_period)
-    in_headers = in_headers or increment.metadata is not None
+    in_headers = in_headers or increment.metadata is not None or increment.subscore is not None
 
     def body(now: datetime) -> dict[str, Any]:
         out = increment.body()
@@ -238,25 +245,31 @@ def top(board: str, limit: int, cursor: str, tier: str, min_version: int) -> Cal
     return Call("read the top", "GET", "/v1/leaderboard/top", lambda v: decode(Top, v), query)
 
 
-def me(board: str, neighbours: int, min_version: int, score: int | None) -> Call[Place]:
-    return _place("read your standing", "/v1/leaderboard/me", board, neighbours, min_version, score)
+def me(board: str, neighbours: int, min_version: int, score: int | None, subscore: int | None) -> Call[Place]:
+    return _place("read your standing", "/v1/leaderboard/me", board, neighbours, min_version, score, subscore)
 
 
 def score(user_id: str, board: str, min_version: int) -> Call[Place]:
     path = f"/v1/users/{_escape(user_id)}/score"
-    return _place(f"read the score of {user_id}", path, board, 0, min_version, None)
+    return _place(f"read the score of {user_id}", path, board, 0, min_version, None, None)
 
 
-def rank(user_id: str, board: str, neighbours: int, min_version: int, score: int | None) -> Call[Place]:
+def rank(
+    user_id: str, board: str, neighbours: int, min_version: int, score: int | None, subscore: int | None
+) -> Call[Place]:
     path = f"/v1/users/{_escape(user_id)}/rank"
-    return _place(f"read the rank of {user_id}", path, board, neighbours, min_version, score)
+    return _place(f"read the rank of {user_id}", path, board, neighbours, min_version, score, subscore)
 
 
-def _place(op: str, path: str, board: str, k: int, min_version: int, score: int | None) -> Call[Place]:
+def _place(
+    op: str, path: str, board: str, k: int, min_version: int, score: int | None, subscore: int | None
+) -> Call[Place]:
     query = _query(board=board, min_version=min_version)
     query["k"] = str(k)  # even 0, which is not the server's default everywhere
     if score is not None:
         query["score"] = str(score)
+    if subscore is not None:
+        query["subscore"] = str(subscore)
     return Call(op, "GET", path, lambda v: decode(Place, v), query)
 
 

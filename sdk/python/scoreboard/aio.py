@@ -114,6 +114,7 @@ class AsyncScoreboard:
         attributes: Mapping[str, str] | None = None,
         if_period: str = "",
         metadata: Mapping[str, Any] | None = None,
+        subscore: int | None = None,
         timeout: float | None = None,
     ) -> Receipt:
         """Count an increment and return its receipt.
@@ -140,6 +141,7 @@ class AsyncScoreboard:
             attributes or {},
             if_period,
             metadata,
+            subscore,
         )
         return _operations.receipt_of(await self._counted(increment, timeout))
 
@@ -155,12 +157,24 @@ class AsyncScoreboard:
         attestation: str = "",
         if_period: str = "",
         metadata: Mapping[str, Any] | None = None,
+        subscore: int | None = None,
         timeout: float | None = None,
     ) -> list[Receipt]:
         """Count one increment on up to 10 boards, all or none, and return their receipts in the order of boards. A
         queued increment is waited for as in submit."""
         increment = Increment(
-            user_id, delta, event_id, "", tuple(boards), action, action_token, attestation, {}, if_period, metadata
+            user_id,
+            delta,
+            event_id,
+            "",
+            tuple(boards),
+            action,
+            action_token,
+            attestation,
+            {},
+            if_period,
+            metadata,
+            subscore,
         )
         return _operations.in_order(await self._counted(increment, timeout), increment.boards)
 
@@ -267,11 +281,12 @@ class AsyncScoreboard:
         neighbours: int = 0,
         min_version: int = 0,
         score: int | None = None,
+        subscore: int | None = None,
         timeout: float | None = None,
     ) -> Place:
-        """Read the standing of the token's user, with rows above and below. score is ranked if the user is not on the
-        board: the NotFoundError then has its rank in would_rank."""
-        return await self._do(_operations.me(board, neighbours, min_version, score), timeout)
+        """Read the standing of the token's user, with rows above and below. score, on a board with subscores with a
+        subscore, is ranked if the user is not on the board: the NotFoundError then has its rank in would_rank."""
+        return await self._do(_operations.me(board, neighbours, min_version, score, subscore), timeout)
 
     async def score(
         self, user_id: str, *, board: str = "", min_version: int = 0, timeout: float | None = None
@@ -287,10 +302,11 @@ class AsyncScoreboard:
         neighbours: int = 0,
         min_version: int = 0,
         score: int | None = None,
+        subscore: int | None = None,
         timeout: float | None = None,
     ) -> Place:
-        """Read a user's rank, with rows above and below. score is as in me."""
-        return await self._do(_operations.rank(user_id, board, neighbours, min_version, score), timeout)
+        """Read a user's rank, with rows above and below. score and subscore are as in me."""
+        return await self._do(_operations.rank(user_id, board, neighbours, min_version, score, subscore), timeout)
 
     async def users(self, user_ids: Iterable[str], *, board: str = "", timeout: float | None = None) -> List:
         """Read the standings of up to 100 users, such as a player's friends, best first."""

@@ -126,6 +126,7 @@ class Scoreboard:
         attributes: Mapping[str, str] | None = None,
         if_period: str = "",
         metadata: Mapping[str, Any] | None = None,
+        subscore: int | None = None,
         timeout: float | None = None,
     ) -> Receipt:
         """Count an increment and return its receipt.
@@ -152,6 +153,7 @@ class Scoreboard:
             attributes or {},
             if_period,
             metadata,
+            subscore,
         )
         return _operations.receipt_of(self._counted(increment, timeout))
 
@@ -167,12 +169,24 @@ class Scoreboard:
         attestation: str = "",
         if_period: str = "",
         metadata: Mapping[str, Any] | None = None,
+        subscore: int | None = None,
         timeout: float | None = None,
     ) -> list[Receipt]:
         """Count one increment on up to 10 boards, all or none, and return their receipts in the order of boards. A
         queued increment is waited for as in submit."""
         increment = Increment(
-            user_id, delta, event_id, "", tuple(boards), action, action_token, attestation, {}, if_period, metadata
+            user_id,
+            delta,
+            event_id,
+            "",
+            tuple(boards),
+            action,
+            action_token,
+            attestation,
+            {},
+            if_period,
+            metadata,
+            subscore,
         )
         return _operations.in_order(self._counted(increment, timeout), increment.boards)
 
@@ -276,11 +290,12 @@ class Scoreboard:
         neighbours: int = 0,
         min_version: int = 0,
         score: int | None = None,
+        subscore: int | None = None,
         timeout: float | None = None,
     ) -> Place:
-        """Read the standing of the token's user, with rows above and below. score is ranked if the user is not on the
-        board: the NotFoundError then has its rank in would_rank."""
-        return self._do(_operations.me(board, neighbours, min_version, score), timeout)
+        """Read the standing of the token's user, with rows above and below. score, on a board with subscores with a
+        subscore, is ranked if the user is not on the board: the NotFoundError then has its rank in would_rank."""
+        return self._do(_operations.me(board, neighbours, min_version, score, subscore), timeout)
 
     def score(self, user_id: str, *, board: str = "", min_version: int = 0, timeout: float | None = None) -> Place:
         """Read a user's score and rank. min_version is the version of the user's receipt that must be included."""
@@ -294,10 +309,11 @@ class Scoreboard:
         neighbours: int = 0,
         min_version: int = 0,
         score: int | None = None,
+        subscore: int | None = None,
         timeout: float | None = None,
     ) -> Place:
-        """Read a user's rank, with rows above and below. score is as in me."""
-        return self._do(_operations.rank(user_id, board, neighbours, min_version, score), timeout)
+        """Read a user's rank, with rows above and below. score and subscore are as in me."""
+        return self._do(_operations.rank(user_id, board, neighbours, min_version, score, subscore), timeout)
 
     def users(self, user_ids: Iterable[str], *, board: str = "", timeout: float | None = None) -> List:
         """Read the standings of up to 100 users, such as a player's friends, best first."""

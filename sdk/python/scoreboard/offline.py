@@ -133,6 +133,7 @@ class OfflineQueue(_Queue):
         attributes: Mapping[str, str] | None = None,
         if_period: str = "",
         metadata: Mapping[str, Any] | None = None,
+        subscore: int | None = None,
     ) -> str:
         """Store an increment and return its event id. An event id that waits already is kept once; with another
         increment it is an EventConflictError. When add returns, the increment survives a crash."""
@@ -148,6 +149,7 @@ class OfflineQueue(_Queue):
             attributes or {},
             if_period,
             metadata,
+            subscore,
         )
         self._store.add(increment)
         return increment.event_id
@@ -245,6 +247,7 @@ class AsyncOfflineQueue(_Queue):
         attributes: Mapping[str, str] | None = None,
         if_period: str = "",
         metadata: Mapping[str, Any] | None = None,
+        subscore: int | None = None,
     ) -> str:
         """Store an increment and return its event id; see OfflineQueue.add."""
         increment = Increment(
@@ -259,6 +262,7 @@ class AsyncOfflineQueue(_Queue):
             attributes or {},
             if_period,
             metadata,
+            subscore,
         )
         await asyncio.to_thread(self._store.add, increment)
         return increment.event_id

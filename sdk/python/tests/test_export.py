@@ -18,13 +18,13 @@ ROWS = [Entry(rank=1, user_id="ann", score=2**53 - 1, display_name="Ann"), Entry
 
 def test_records_have_the_same_keys() -> None:
     records = to_records(iter(ROWS))
-    names = ["rank", "score", "user_id", "avatar_url", "display_name", "metadata", "private"]
+    names = ["rank", "score", "user_id", "avatar_url", "display_name", "metadata", "private", "subscore"]
     assert [list(r) for r in records] == [names] * 2
     out = io.StringIO()
     writer = csv.DictWriter(out, records[0])
     writer.writeheader()
     writer.writerows(records)
-    assert out.getvalue().splitlines()[1:] == ["1,9007199254740991,ann,,Ann,,False", "2,-5,bob,,,,False"]
+    assert out.getvalue().splitlines()[1:] == ["1,9007199254740991,ann,,Ann,,False,", "2,-5,bob,,,,False,"]
     assert to_records([]) == []
 
 

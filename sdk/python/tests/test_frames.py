@@ -48,7 +48,7 @@ def shown(state: State) -> dict[str, Any]:
         "top": rows,
     }
     if state.me is not None:
-        out["me"] = dataclasses.asdict(state.me)
+        out["me"] = {k: v for k, v in dataclasses.asdict(state.me).items() if v is not None}
     if state.tier is not None:
         out["tier"] = dataclasses.asdict(state.tier)
     return out

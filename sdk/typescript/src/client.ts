@@ -201,7 +201,10 @@ export class Scoreboard {
 
   #place(path: string, q: PlaceQuery = {}, options?: CallOptions): Promise<Place> {
     // k is sent even if it is 0, which is not the server's default everywhere.
-    const query = { board: q.board, k: q.neighbours ?? 0, min_version: q.minVersion || undefined, score: q.score };
+    const query = {
+      board: q.board, k: q.neighbours ?? 0, min_version: q.minVersion || undefined, score: q.score,
+      subscore: q.subscore,
+    };
     return this.#transport.send({ method: "GET", path, query }, options?.signal);
   }
 

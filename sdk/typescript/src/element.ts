@@ -8,6 +8,7 @@ const STYLE = `
   :host { display: block; font-variant-numeric: tabular-nums }
   table { border-collapse: collapse; width: 100% }
   td { padding: .2em .5em } td:first-child, td:last-child { text-align: right }
+  small { opacity: .7 }
   img { block-size: 1.5em; border-radius: 50%; inline-size: 1.5em; margin-inline-end: .5em; vertical-align: middle }
   [part="status"]:empty { display: none }`;
 
@@ -87,12 +88,17 @@ export class ScoreboardTop extends Base {
   }
 }
 
-function row({ rank, userId, score, displayName, avatarUrl }: Entry): HTMLTableRowElement {
+function row({ rank, userId, score, subscore, displayName, avatarUrl }: Entry): HTMLTableRowElement {
   const cells = [String(rank), displayName ?? userId, score.toLocaleString()].map((text) => {
     const cell = document.createElement("td");
     cell.textContent = text;
     return cell;
   });
+  if (subscore !== undefined) {
+    const second = document.createElement("small");
+    second.textContent = subscore.toLocaleString();
+    cells[2]?.append(" ", second);
+  }
   if (avatarUrl?.startsWith("https://")) {
     const image = document.createElement("img");
     image.alt = "";

@@ -25,19 +25,20 @@ export function requestOf(i: Increment & { eventId: string }, boards?: string[])
     board: i.board || undefined, boards, action: i.action || undefined,
     action_token: i.actionToken || undefined, attestation: i.attestation || undefined,
     attributes: attributesOf(i), if_period: i.ifPeriod || undefined,
-    metadata: i.metadata,
+    metadata: i.metadata, subscore: i.subscore,
   };
 }
 
 /** signedInHeaders says whether it has what the signature of the body does not cover. */
 export function signedInHeaders(i: Increment): boolean {
-  return attributesOf(i) !== undefined || Boolean(i.ifPeriod) || i.metadata !== undefined;
+  return attributesOf(i) !== undefined || Boolean(i.ifPeriod) || i.metadata !== undefined || i.subscore !== undefined;
 }
 
 /**
  * signed adds the signature of the body, if there is a key. That does not cover attributes,
- * if_period and metadata: with them, the headers are signed.
+ * if_period, metadata and subscore: with them, the headers are signed.
  */
 export async function signed(r: IncrementRequest, { keyId, keySecret }: Settings): Promise<IncrementRequest> {
-  return keyId && !r.attributes && !r.if_period && !r.metadata ? { ...r, key_id: keyId, signature: await sign(keySecret, fieldText(r)) } : r;
+  const covered = !r.attributes && !r.if_period && !r.metadata && r.subscore === undefined;
+  return keyId && covered ? { ...r, key_id: keyId, signature: await sign(keySecret, fieldText(r)) } : r;
 }

@@ -4,7 +4,10 @@ import type { components } from "./openapi.js";
 
 type Schemas = components["schemas"];
 
-/** Entry is one row of a board: rank (from 1), userId, score and, if set, displayName and avatarUrl. */
+/**
+ * Entry is one row of a board: rank (from 1), userId, score, on a board with subscores the subscore and, if set,
+ * displayName and avatarUrl.
+ */
 export interface Entry extends Camel<Schemas["Entry"]> {}
 
 /**
@@ -107,6 +110,11 @@ export interface Increment {
    * boards that keep metadata. It is signed in the headers.
    */
   metadata?: Record<string, unknown>;
+  /**
+   * What decides among equal scores, on boards that have subscores; 0 by default. It is signed in the
+   * headers.
+   */
+  subscore?: number;
 }
 
 /** EventStatus is what became of an event. */
@@ -153,6 +161,8 @@ export interface PlaceQuery {
   minVersion?: number;
   /** A score to rank if the user is not on the board: the error not_found has it in wouldRank. */
   score?: number;
+  /** Goes with score, on a board that has subscores. */
+  subscore?: number;
 }
 
 /** HistoryQuery selects the points of a rank history: a day in hours, up to now, by default. */

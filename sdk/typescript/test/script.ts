@@ -50,6 +50,7 @@ export interface ScriptedIncrement {
   attributes?: Record<string, string>;
   if_period?: string;
   metadata?: Record<string, unknown>;
+  subscore?: number;
 }
 
 export interface PlaceOf {
@@ -77,7 +78,7 @@ export interface VectorCall {
 const increment = (r: ScriptedIncrement): Increment => ({
   userId: r.user_id, delta: r.delta, eventId: r.event_id, board: r.board, action: r.action,
   actionToken: r.action_token, attestation: r.attestation, attributes: r.attributes,
-  ifPeriod: r.if_period, metadata: r.metadata,
+  ifPeriod: r.if_period, metadata: r.metadata, subscore: r.subscore,
 });
 
 const query = (p: PlaceOf): PlaceQuery => ({

@@ -193,10 +193,15 @@ function showMove(rank: number): void {
   if (rank && place && rank !== place.rank) announce(`You are now #${count(rank)}.`);
 }
 
+function subscoreOf(shown: HTMLDataElement | null): number | undefined {
+  return shown ? Number(shown.value) : undefined;
+}
+
 /** The rows that the table shows, of the present. */
 let top: readonly Entry[] = [...$<HTMLTableElement>("rows")!.tBodies[0]!.rows].map((tr) => ({
   userId: tr.dataset["user"] ?? "", rank: Number(tr.querySelector<HTMLElement>(".rank")?.dataset["rank"]),
-  score: Number(tr.querySelector("data")?.value), displayName: tr.querySelector(".name")?.textContent ?? "",
+  score: Number(tr.querySelector("data")?.value),
+  subscore: subscoreOf(tr.querySelector<HTMLDataElement>(".sub")), displayName: tr.querySelector(".name")?.textContent ?? "",
 }));
 rows.shown = (entries) => {
   if (closeTimeline) return;
@@ -214,14 +219,15 @@ function showPlace(): void {
   const table = near;
   if (!place || !table) return;
   const own = top.find((e) => e.userId === player);
-  const { rank, score } = own ?? place;
+  const { rank, score, subscore } = own ?? place;
   const total = Math.max(place.total, rank);
   const percentile = own ? percentileOf(rank, total) : place.percentile;
   const neighbours = (place.neighbours ?? []).map((e) => top.find((row) => row.userId === e.userId) ?? e)
     .sort((a, b) => a.rank - b.rank);
   const bdi = make("bdi", "", neighbours.find((e) => e.userId === player)?.displayName || player);
   bdi.dir = "auto";
-  const text = ` is #${count(rank)} of ${count(total)} with ${count(score)} points, ahead of ${percentile} %.`;
+  const text = ` is #${count(rank)} of ${count(total)} with ${count(score)} points${
+    subscore === undefined ? "" : ` and a subscore of ${count(subscore)}`}, ahead of ${percentile} %.`;
   if ($("place")!.textContent !== bdi.textContent + text) $("place")!.replaceChildren(bdi, text);
   nearRows!.show(neighbours, player);
   hideNear(neighbours.every((e) => top.includes(e)));

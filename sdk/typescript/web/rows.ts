@@ -57,7 +57,7 @@ class Row {
   show(entry: Entry, tied: boolean, own: boolean): boolean {
     const { tr } = this;
     const before = this.#shown;
-    const { rank, userId, score, displayName } = entry;
+    const { rank, userId, score, subscore, displayName } = entry;
     this.#shown = entry;
     if (tr.classList.contains("own") !== own) {
       tr.classList.toggle("own", own);
@@ -69,7 +69,9 @@ class Row {
       this.#rank.setAttribute("data-rank", String(rank));
     }
     if (!before || before.displayName !== displayName) this.#showName(userId, displayName);
-    if (before?.score !== score || this.#tied !== tied) this.#showScore(score, tied);
+    if (before?.score !== score || before.subscore !== subscore || this.#tied !== tied) {
+      this.#showScore(score, subscore, tied);
+    }
     this.#tied = tied;
     return before !== undefined && before.score !== score;
   }
@@ -101,10 +103,16 @@ class Row {
     if (name !== userId) this.#who.append(" ", make("bdi", "id", userId));
   }
 
-  #showScore(score: number, tied: boolean): void {
+  #showScore(score: number, subscore: number | undefined, tied: boolean): void {
     const data = make("data", "", count(score));
     data.value = String(score);
     this.#score.replaceChildren(data);
+    if (subscore !== undefined) {
+      const second = make("data", "sub", count(subscore));
+      second.value = String(subscore);
+      second.prepend(make("span", "quiet", "subscore "));
+      this.#score.append(" ", second);
+    }
     if (!tied) return;
     const mark = make("span", "tie");
     const sign = make("span", "", "=");
@@ -173,9 +181,9 @@ export class Rows {
       this.#ranks.delete(user);
     }
     entries.forEach((entry, i) => {
-      const { userId, rank, score } = entry;
+      const { userId, rank } = entry;
       const row = this.#rows.get(userId) ?? new Row();
-      const tied = entries[i - 1]?.score === score || entries[i + 1]?.score === score;
+      const tied = isTied(entries[i - 1], entry) || isTied(entries[i + 1], entry);
       const changed = row.show(entry, tied, userId === own);
       if (body.rows[i] !== row.tr) body.insertBefore(row.tr, body.rows[i] ?? null);
       const before = this.#ranks.get(userId);
@@ -195,6 +203,11 @@ export class Rows {
     });
     this.shown(entries);
   }
+}
+
+/** isTied says whether two rows have the same score, and the same subscore on a board that has them. */
+function isTied(a: Entry | undefined, b: Entry): boolean {
+  return a?.score === b.score && a.subscore === b.subscore;
 }
 
 function nextFrame(): Promise<unknown> {

@@ -68,13 +68,13 @@ func messages() []message {
 		{
 			kind: wire.MessageRank, channels: userStreams, of: frame,
 			required: []string{"board", "epoch", "ts", "user_id", "score", "rank"},
-			optional: []string{"version", "previous_rank"},
+			optional: []string{"version", "previous_rank", "subscore"},
 			when:     "when the rank or the score of the user whose token opened the stream has changed",
 		},
 		{
 			kind: wire.MessageTier, channels: userStreams, of: frame,
 			required: []string{"board", "epoch", "ts", "user_id", "score", "rank"},
-			optional: []string{"version", "tier", "previous_tier"},
+			optional: []string{"version", "tier", "previous_tier", "subscore"},
 			when:     "on a board with tiers, when the user whose token opened the stream has come into another one",
 		},
 		{

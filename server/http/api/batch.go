@@ -25,6 +25,7 @@ type batches struct {
 	updates     Rate
 	policy      *atomic.Pointer[Policy]
 	failures    *failures
+	subscores   subscoreBoards
 }
 
 // batch is POST /v1/scores/increments: a result for each item, in their order.
@@ -70,12 +71,12 @@ func (h *batches) batch(c *gin.Context, caller *auth.Claims) error {
 		}
 		results[i] = wire.BatchResult{Status: wire.StatusDone}
 		if b.Items[i].Boards == nil && len(o.Receipts) > 0 {
-			receipt := matchedJSON(o.Receipts)
+			receipt := h.subscores.matchedJSON(c.Request.Context(), o.Receipts)
 			results[i].Receipt = &receipt
 			continue
 		}
 		for j := range o.Receipts {
-			results[i].Receipts = append(results[i].Receipts, receiptJSON(&o.Receipts[j]))
+			results[i].Receipts = append(results[i].Receipts, h.subscores.receiptJSON(c.Request.Context(), &o.Receipts[j]))
 		}
 	}
 	respond(c, http.StatusOK, wire.BatchResults{Results: results})

@@ -66,7 +66,7 @@ func (h *boardExports) exportBoard(c *gin.Context, caller *auth.Claims) error {
 			s := &chunk[i]
 			row := auditDetail(wire.FinalEntry{
 				Rank: s.Rank, UserID: string(s.User), Score: int64(s.Score), ReachedAt: s.ReachedAt,
-				Metadata: wire.Object(s.Metadata),
+				Metadata: wire.Object(s.Metadata), Subscore: subscoreJSON(board, s.Subscore),
 			})
 			if err := write.Encode(wire.ExportLine{Kind: "standing", Row: row}); err != nil {
 				return err

@@ -141,6 +141,9 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	}
 	override((*int64)(&b.MinScore), r.MinScore)
 	override((*int64)(&b.MaxScore), r.MaxScore)
+	if err := parseSubscores(b, r); err != nil {
+		return nil, err
+	}
 	// The delta of an increment board is a step, that of the others a score.
 	if b.MinDelta, b.MaxDelta = int64(b.MinScore), int64(b.MaxScore); b.Mode == scoreboard.ModeIncrement {
 		b.MinDelta, b.MaxDelta = 1, 1_000_000
@@ -161,6 +164,10 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	if b.Join.Required, err = scoreboard.ParseJoin(r.Join); err != nil {
 		return nil, err
 	}
+	appearance := scoreboard.Appearance{Title: r.Title, Description: r.Description, Color: r.Color, Image: r.Image}
+	if appearance != (scoreboard.Appearance{}) {
+		b.Appearance = &appearance
+	}
 	b.Schedule = scoreboard.CleanSchedule(r.Schedule)
 	if b.WeekStart, err = scoreboard.ParseWeekday(r.WeekStart); err != nil {
 		return nil, err
@@ -177,9 +184,9 @@ func parseTeam(b *scoreboard.Board, r *wire.BoardRequest) error {
 		return nil
 	}
 	if r.Mode != "" || r.Order != "" || r.MinDelta != nil || r.MaxDelta != nil || len(r.Require) > 0 ||
-		r.Attempts != nil || r.Metadata != "" {
+		r.Attempts != nil || r.Metadata != "" || r.Subscore != "" {
 		return scoreboard.Invalid("team", "a board of teams takes no increments and has the order of its source; "+
-			"leave out mode, order, min_delta, max_delta, require, attempts and metadata")
+			"leave out mode, order, min_delta, max_delta, require, attempts, metadata and subscore")
 	}
 	b.Mode = scoreboard.ModeLatest
 	b.Team = &scoreboard.TeamRule{
@@ -341,10 +348,15 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		StandingsHash: standingsHash(caller, b),
 		Team:          h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
 		Tiers: tiersJSON(b.Tiers), Metadata: string(b.Metadata), Ties: string(b.Ties),
-		League: leagueJSON(b.League),
+		League:      leagueJSON(b.League),
+		Subscore:    string(b.Subscore),
+		MinSubscore: subscoreJSON(b, b.MinSubscore), MaxSubscore: subscoreJSON(b, b.MaxSubscore),
 	}
 	if b.Join.Required {
 		out.Join, out.MaxPlayers, out.LateJoin = wire.JoinRequired, b.Join.MaxPlayers, b.Join.Late
+	}
+	if a := b.Appearance; a != nil {
+		out.Title, out.Description, out.Color, out.Image = a.Title, a.Description, a.Color, a.Image
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

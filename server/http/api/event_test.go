@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -33,12 +34,19 @@ func (b *between) Status(context.Context, scoreboard.UserID, scoreboard.EventID)
 	return false, nil, scoreboard.Errorf(wire.CodeNotFound, "no marker")
 }
 
+// bare is a catalog of boards without subscores.
+type bare struct{ Catalog }
+
+func (bare) Named(context.Context, scoreboard.BoardID, bool, time.Time) (*scoreboard.Board, error) {
+	return &scoreboard.Board{}, nil
+}
+
 func (b *between) Rank(context.Context, []*scoreboard.Receipt) {}
 
 func TestEventRecordedBetweenLookups(t *testing.T) {
 	t.Parallel()
 	b := &between{}
-	h := &events{events: b, acceptor: b, ranks: &ranks{b}}
+	h := &events{events: b, acceptor: b, ranks: &ranks{b, subscoreBoards{bare{}}}}
 	w := httptest.NewRecorder()
 	c, _ := gin.CreateTestContext(w)
 	c.Request = httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/events/e1", http.NoBody)

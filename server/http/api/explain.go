@@ -8,7 +8,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -17,11 +16,12 @@ const explainedEvents = 10
 
 // explanations answers what a user's rank follows from.
 type explanations struct {
-	store   PastBoards
-	reads   Leaderboard
-	boards  *userBoards
-	reasons *reasons
-	show    func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
+	store     PastBoards
+	reads     Leaderboard
+	boards    *userBoards
+	reasons   *reasons
+	subscores subscoreBoards
+	show      func(context.Context, scoreboard.BoardID, []scoreboard.Entry)
 }
 
 // explain is GET /v1/users/{user_id}/rank/explain, for the user and for operators.
@@ -53,27 +53,29 @@ func (h *explanations) explain(c *gin.Context, caller *auth.Claims) error {
 	h.show(ctx, board.ID, first)
 	revealUser(first, user)
 	e.First.User = rowsFor(caller, first)[0].User
-	out := explanationJSON(e)
+	out := explanationJSON(e, board)
 	if !actsForAll(caller) && !board.Public { // who else is on a private board
 		out.Above, out.Below, out.Tie.First, out.Tie.FirstAt = nil, nil, "", nil
 	}
-	statementFor(caller, e.Latest, out.Latest)
+	h.subscores.statementFor(ctx, caller, e.Latest, out.Latest)
 	if live, err := h.reads.Place(ctx, board, user, 0, 0); err == nil {
 		out.Ranking = &wire.RankingAnswer{
 			Score: int64(live.Score), Rank: live.Rank, AsOf: live.AsOf, Degraded: live.Degraded != "",
-			DegradedReason: live.Degraded, Agrees: int64(live.Score) == out.Score && live.Rank == out.Rank,
+			DegradedReason: live.Degraded, Subscore: subscoreJSON(board, live.Subscore),
+			Agrees: live.Score == e.Place.Score && live.Subscore == e.Place.Subscore && live.Rank == out.Rank,
 		}
 	}
 	respond(c, http.StatusOK, out)
 	return nil
 }
 
-func explanationJSON(e *scoreboard.Explanation) *wire.RankExplanation {
+func explanationJSON(e *scoreboard.Explanation, board *scoreboard.Board) *wire.RankExplanation {
 	p := e.Place
 	out := &wire.RankExplanation{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		ReachedAt: p.UpdatedAt, AsOf: p.AsOf, HiddenAhead: e.HiddenAhead, Events: e.Events,
-		Above: neighbourJSON(e.Above, p.Score), Below: neighbourJSON(e.Below, p.Score),
+		Subscore: subscoreJSON(board, p.Subscore),
+		Above:    neighbourJSON(board, e.Above, p.Score), Below: neighbourJSON(board, e.Below, p.Score),
 		Tie: wire.RankTie{Users: e.Tied, Ahead: e.Ahead, First: string(e.First.User), FirstAt: &e.First.ReachedAt},
 		Sources: wire.ScoreSources{
 			Submitted: int64(e.Sources.Submitted), Adjusted: int64(e.Sources.Adjusted),
@@ -88,12 +90,12 @@ func explanationJSON(e *scoreboard.Explanation) *wire.RankExplanation {
 	return out
 }
 
-func neighbourJSON(n *scoreboard.Neighbour, score scoreboard.Score) *wire.RankNeighbour {
+func neighbourJSON(board *scoreboard.Board, n *scoreboard.Neighbour, score scoreboard.Score) *wire.RankNeighbour {
 	if n == nil {
 		return nil
 	}
 	return &wire.RankNeighbour{
-		Entry: protocol.Entries([]scoreboard.Entry{n.Entry})[0], ReachedAt: n.ReachedAt,
+		Entry: entriesJSON(board, []scoreboard.Entry{n.Entry})[0], ReachedAt: n.ReachedAt,
 		Difference: int64(max(n.Score-score, score-n.Score)),
 	}
 }

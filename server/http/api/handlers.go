@@ -103,7 +103,7 @@ func newParts(o *Options, f *failures) *parts {
 		tokenChecks: &tokenChecks{
 			tokens: o.ActionTokens, attestations: o.Attestations, window: o.Window, peers: o.Peers, now: o.Now,
 		},
-		ranks:   &ranks{o.Ranker},
+		ranks:   &ranks{o.Ranker, subscoreBoards{o.Catalog}},
 		slots:   jobSlots{share.New(maxJobs)},
 		tickets: &tickets{store: o.Tickets, access: access, log: o.Log},
 	}
@@ -146,7 +146,7 @@ func (p *parts) handlers() *handlers {
 		p.addReads(h)
 	}
 	if p.Ledger != nil {
-		h.ledger = &ledgerReads{store: p.Ledger, access: p.access}
+		h.ledger = &ledgerReads{store: p.Ledger, access: p.access, subscores: subscoreBoards{p.Catalog}}
 	}
 	if p.Pages != nil {
 		p.addPages(h)
@@ -168,11 +168,12 @@ func (p *parts) handlers() *handlers {
 func (p *parts) addWrites(h *handlers) {
 	h.increments = &increments{
 		submitter: p.Submitter, acceptor: p.Acceptor, admission: p.admission, catalog: p.Catalog, policy: p.policy,
-		ranks: p.ranks,
+		ranks: p.ranks, subscores: subscoreBoards{p.Catalog},
 	}
 	h.batches = &batches{
 		submitter: p.Submitter, admission: p.admission, signatures: p.signatures, tokenChecks: p.tokenChecks,
 		updates: p.Limits.Updates, policy: p.policy, failures: p.failures,
+		subscores: subscoreBoards{p.Catalog},
 	}
 	h.actions = &actions{tokens: p.ActionTokens, access: p.access, now: p.Now}
 	h.events = &events{events: p.Events, acceptor: p.Acceptor, ranks: p.ranks}
@@ -200,6 +201,7 @@ func (p *parts) addReads(h *handlers) {
 	}
 	h.explanations = &explanations{
 		store: p.PastBoards, reads: p.Reads, boards: p.userBoards, reasons: p.reasons, show: p.Show,
+		subscores: subscoreBoards{p.Catalog},
 	}
 	h.timelines = &timelines{store: p.PastBoards, past: p.past, access: p.access, show: p.Show, now: p.Now}
 }
@@ -272,7 +274,9 @@ func (p *parts) addAdministration(h *handlers) {
 func (p *parts) addModeration(h *handlers) {
 	h.moderation = &moderation{store: p.Moderation, catalog: p.Catalog, ranks: p.ranks}
 	h.voids = &voids{store: p.Moderation, now: p.Now}
-	h.userData = &userData{store: p.Moderation, slots: p.slots, trail: p.Trail, log: p.Log}
+	h.userData = &userData{
+		store: p.Moderation, slots: p.slots, trail: p.Trail, log: p.Log, subscores: subscoreBoards{p.Catalog},
+	}
 }
 
 func (p *parts) addOperations(h *handlers) {

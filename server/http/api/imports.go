@@ -198,13 +198,17 @@ func parseRecords(in []wire.ImportRecord) ([]scoreboard.ImportRecord, error) {
 			return nil, scoreboard.Invalid(field, "%s: user %s is in an earlier record", field, user)
 		case !scoreboard.Score(r.Score).InRange():
 			return nil, scoreboard.Invalid(field, "%s: the score must be within ±(2^53 − 1)", field)
+		case r.Subscore != nil && !scoreboard.Score(*r.Subscore).InRange():
+			return nil, scoreboard.Invalid(field, "%s: the subscore must be within ±(2^53 − 1)", field)
 		}
 		metadata, err := protocol.ParseMetadata(r.Metadata)
 		if errors.As(err, &invalid) {
 			return nil, scoreboard.Invalid(field, "%s: %s", field, invalid.Message)
 		}
 		seen[user] = true
-		records[i] = scoreboard.ImportRecord{User: user, Score: scoreboard.Score(r.Score), Metadata: metadata}
+		records[i] = scoreboard.ImportRecord{
+			User: user, Score: scoreboard.Score(r.Score), Subscore: (*scoreboard.Score)(r.Subscore), Metadata: metadata,
+		}
 	}
 	return records, nil
 }

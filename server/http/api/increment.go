@@ -74,6 +74,7 @@ func parseCommand(r *wire.IncrementRequest, caller *auth.Claims) (*command, erro
 	if cmd.Metadata, err = protocol.ParseMetadata(r.Metadata); err != nil {
 		return cmd, err
 	}
+	cmd.Subscore = (*scoreboard.Score)(r.Subscore)
 	cmd.IfPeriod = scoreboard.BoardID(r.IfPeriod)
 	return cmd, scoreboard.CheckIfPeriod(cmd.IfPeriod, cmd.Boards)
 }
@@ -118,6 +119,7 @@ type increments struct {
 	catalog   Catalog
 	policy    *atomic.Pointer[Policy]
 	ranks     *ranks
+	subscores subscoreBoards
 }
 
 // increment is POST /v1/scores/increment.
@@ -159,7 +161,7 @@ func (h *increments) increment(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	respondReceipts(c, cmd, receipts)
+	h.subscores.respondReceipts(c, cmd, receipts)
 	return nil
 }
 
@@ -244,7 +246,7 @@ func (a *admission) authorize(ctx context.Context, cmd *command, caller *auth.Cl
 		if cmd.Objection == nil {
 			errors.As(cmd.CheckPeriodic(board), &cmd.Objection)
 		}
-		switch err := board.CheckDelta(cmd.Delta); {
+		switch err := board.CheckDelta(cmd.Delta, cmd.Subscore); {
 		case err == nil:
 		case wire.CodeOf(err) != wire.CodeDeltaOutOfRange:
 			return err
@@ -309,15 +311,15 @@ func (h *increments) canAsync(c *gin.Context, in *scoreboard.Increment) bool {
 	if h.acceptor == nil || !h.policy.Load().Async || in.Objection != nil || in.ActionID != [16]byte{} {
 		return false
 	}
-	kept := in.Metadata == ""
+	kept, ranked := in.Metadata == "", in.Subscore == nil
 	for _, id := range in.Boards {
 		board, err := h.catalog.Board(c.Request.Context(), id)
 		if err != nil || board.Mode == scoreboard.ModeLatest {
 			return false
 		}
-		kept = kept || board.KeepsMetadata()
+		kept, ranked = kept || board.KeepsMetadata(), ranked || board.HasSubscores()
 	}
-	return kept // else it may be rejected, which only a repeat survives
+	return kept && ranked // else it may be rejected, which only a repeat survives
 }
 
 // submitAsync answers 202 with the location of the event's status, or 200 if the
@@ -334,7 +336,7 @@ func (h *increments) submitAsync(c *gin.Context, cmd *command, charge keyCharge)
 	}
 	if receipts != nil {
 		h.ranks.rank(c, receipts)
-		respondReceipts(c, cmd, receipts)
+		h.subscores.respondReceipts(c, cmd, receipts)
 		return nil
 	}
 	c.Writer.Header().Set("Location",
@@ -349,18 +351,19 @@ const receiptSize = 384
 
 // respondReceipts sends one receipt, with those of boards that rules have added, or a list if
 // the request gave boards.
-func respondReceipts(c *gin.Context, cmd *command, receipts []scoreboard.Receipt) {
+func (s subscoreBoards) respondReceipts(c *gin.Context, cmd *command, receipts []scoreboard.Receipt) {
 	if cmd.request.Boards == nil {
-		receipt := matchedJSON(receipts)
+		receipt := s.matchedJSON(c.Request.Context(), receipts)
 		c.Data(http.StatusOK, "application/json", receipt.AppendJSON(make([]byte, 0, receiptSize)))
 		return
 	}
-	respond(c, http.StatusOK, receiptsJSON(cmd.User, cmd.Event, receipts))
+	respond(c, http.StatusOK, s.receiptsJSON(c.Request.Context(), cmd.User, cmd.Event, receipts))
 }
 
 // ranks adds the ranks to receipts that were looked up.
 type ranks struct {
-	ranker Ranker
+	ranker    Ranker
+	subscores subscoreBoards
 }
 
 // respondRanked ranks receipts from the ledger and sends them: one as an object,
@@ -370,10 +373,10 @@ func (r *ranks) respondRanked(
 ) {
 	r.rank(c, receipts)
 	if len(receipts) == 1 {
-		respond(c, http.StatusOK, receiptJSON(&receipts[0]))
+		respond(c, http.StatusOK, r.subscores.receiptJSON(c.Request.Context(), &receipts[0]))
 		return
 	}
-	respond(c, http.StatusOK, receiptsJSON(user, event, receipts))
+	respond(c, http.StatusOK, r.subscores.receiptsJSON(c.Request.Context(), user, event, receipts))
 }
 
 // rank fills in the ranks of receipts that were looked up.
@@ -385,33 +388,37 @@ func (r *ranks) rank(c *gin.Context, receipts []scoreboard.Receipt) {
 	r.ranker.Rank(c.Request.Context(), pointers)
 }
 
-func receiptsJSON(
-	user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt,
+func (s subscoreBoards) receiptsJSON(
+	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, receipts []scoreboard.Receipt,
 ) wire.Receipts {
 	out := wire.Receipts{
 		UserID: string(user), ProcessedEventID: event.Text, Receipts: make([]wire.Receipt, len(receipts)),
 	}
 	for i := range receipts {
-		out.Receipts[i] = receiptJSON(&receipts[i])
+		out.Receipts[i] = s.receiptJSON(ctx, &receipts[i])
 	}
 	return out
 }
 
 // matchedJSON is the receipt of the requested board, with those of boards that rules have
 // added.
-func matchedJSON(receipts []scoreboard.Receipt) wire.Receipt {
-	out := receiptJSON(&receipts[0])
+func (s subscoreBoards) matchedJSON(ctx context.Context, receipts []scoreboard.Receipt) wire.Receipt {
+	out := s.receiptJSON(ctx, &receipts[0])
 	for i := 1; i < len(receipts); i++ {
-		out.Matched = append(out.Matched, receiptJSON(&receipts[i]))
+		out.Matched = append(out.Matched, s.receiptJSON(ctx, &receipts[i]))
 	}
 	return out
 }
 
-func receiptJSON(r *scoreboard.Receipt) wire.Receipt {
-	return wire.Receipt{
+func (s subscoreBoards) receiptJSON(ctx context.Context, r *scoreboard.Receipt) wire.Receipt {
+	out := wire.Receipt{
 		UserID: string(r.User), Board: string(r.Board),
 		NewScore: int64(r.NewScore), PreviousScore: (*int64)(r.Previous),
 		Rank: r.Rank, Version: r.Version, ProcessedEventID: r.Event.Text, Applied: r.Applied, Replayed: r.Replayed,
 		Reversed: r.Reversed, RecordedAt: r.RecordedAt, Status: wire.StatusDone,
 	}
+	if s.on(ctx, r.Board) {
+		out.NewSubscore, out.PreviousSubscore = (*int64)(&r.NewSubscore), (*int64)(r.PreviousSubscore)
+	}
+	return out
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -22,6 +21,10 @@ type Leagues interface {
 	Member(ctx context.Context, period scoreboard.BoardID, user scoreboard.UserID) (scoreboard.LeagueMember, error)
 	// Cohort returns a cohort of a period, or a not_found.
 	Cohort(ctx context.Context, period scoreboard.BoardID, id int64) (*scoreboard.Cohort, error)
+	// CohortFills lists the cohorts of a period after an id, of one division or, for 0, of all.
+	CohortFills(
+		ctx context.Context, period scoreboard.BoardID, division int, after int64, limit int,
+	) ([]scoreboard.CohortFill, error)
 	// Outcomes lists what the ends of periods have decided about a user, newest first, before an id.
 	Outcomes(
 		ctx context.Context, user scoreboard.UserID, league scoreboard.BoardID, before int64, limit int,
@@ -36,8 +39,11 @@ type CohortReads interface {
 	) (*scoreboard.List, error)
 }
 
-// The bounds of lists of outcomes.
-const defaultOutcomes, maxOutcomes = 100, 1000
+// The bounds of lists of outcomes, and of cohorts.
+const (
+	defaultOutcomes, maxOutcomes = 100, 1000
+	defaultCohorts, maxCohorts   = 100, 1000
+)
 
 // The values of idle and fill.
 const (
@@ -190,10 +196,10 @@ func (h *leagues) addStanding(
 			continue
 		}
 		e := &list.Entries[i]
-		out.Rank, out.Score = e.Rank, new(int64(e.Score))
+		out.Rank, out.Score, out.Subscore = e.Rank, new(int64(e.Score)), subscoreJSON(board, e.Subscore)
 		out.Zone = string(board.League.ZoneOf(cohort.Division, e.Rank, list.Total))
 		if k > 0 {
-			out.Neighbours = protocol.Entries(rowsFor(caller,
+			out.Neighbours = entriesJSON(board, rowsFor(caller,
 				list.Entries[max(i-k, 0):min(i+k+1, len(list.Entries))]))
 		}
 	}
@@ -231,20 +237,68 @@ func (h *leagues) cohort(c *gin.Context, caller *auth.Claims) error {
 	rows = rows[:min(limit, len(rows))]
 	out := wire.Cohort{
 		League: string(board.Family), Board: string(board.ID), Cohort: id, Division: cohort.Division,
-		Entries: protocol.Entries(rowsFor(caller, rows)), Players: list.Total, AsOf: list.AsOf,
+		Entries: entriesJSON(board, rowsFor(caller, rows)), Players: list.Total, AsOf: list.AsOf,
 		AgeMS: h.now.age(list.AsOf), Degraded: list.Degraded != "", DegradedReason: list.Degraded,
 	}
-	for rank := range list.Total {
-		switch board.League.ZoneOf(cohort.Division, rank+1, list.Total) {
+	out.Promote, out.Relegate = zonesOf(board.League, cohort.Division, list.Total)
+	if end := after + len(rows); len(rows) > 0 && end < len(list.Entries) {
+		out.NextAfter = int64(end)
+	}
+	respond(c, http.StatusOK, out)
+	return nil
+}
+
+// zonesOf returns how many of the ranked players of a cohort would move up and down.
+func zonesOf(league *scoreboard.League, division int, players int64) (promote, relegate int) {
+	for rank := range players {
+		switch league.ZoneOf(division, rank+1, players) {
 		case scoreboard.ZonePromotion:
-			out.Promote++
+			promote++
 		case scoreboard.ZoneRelegation:
-			out.Relegate++
+			relegate++
 		case scoreboard.ZoneSafe:
 		}
 	}
-	if end := after + len(rows); len(rows) > 0 && end < len(list.Entries) {
-		out.NextAfter = int64(end)
+	return promote, relegate
+}
+
+// cohorts is GET /v1/admin/leagues/{board}/cohorts.
+func (h *leagues) cohorts(c *gin.Context, caller *auth.Claims) error {
+	division, err := queryInt(c, "division", 0, 1, scoreboard.MaxDivisions)
+	if err != nil {
+		return err
+	}
+	after, err := queryID(c, "after")
+	if err != nil {
+		return err
+	}
+	limit, err := queryInt(c, "limit", defaultCohorts, 1, maxCohorts)
+	if err != nil {
+		return err
+	}
+	board, err := h.league(c, caller, false)
+	if err != nil {
+		return err
+	}
+	list, err := h.store.CohortFills(c.Request.Context(), board.ID, division, after, limit+1)
+	if err != nil {
+		return err
+	}
+	out := wire.Cohorts{
+		League: string(board.Family), Board: string(board.ID), Divisions: board.League.Divisions,
+		Cohorts: []wire.CohortFill{},
+	}
+	if len(list) > limit {
+		list = list[:limit]
+		out.NextAfter = list[limit-1].ID
+	}
+	for i := range list {
+		f := &list[i]
+		row := wire.CohortFill{
+			Cohort: f.ID, Division: f.Division, Attribute: f.Fill, Players: f.Places, Size: f.Size, Full: f.Full,
+		}
+		row.Promote, row.Relegate = zonesOf(board.League, f.Division, f.Places)
+		out.Cohorts = append(out.Cohorts, row)
 	}
 	respond(c, http.StatusOK, out)
 	return nil

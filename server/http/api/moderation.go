@@ -154,7 +154,7 @@ func (h *moderation) reverse(c *gin.Context, caller *auth.Claims) error {
 		return nil
 	}
 	h.ranks.rank(c, receipts)
-	out := receiptsJSON(user, receipts[0].Event, receipts)
+	out := h.ranks.subscores.receiptsJSON(c.Request.Context(), user, receipts[0].Event, receipts)
 	for _, board := range closed {
 		out.ClosedBoards = append(out.ClosedBoards, string(board))
 	}

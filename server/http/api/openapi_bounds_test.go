@@ -54,7 +54,8 @@ var pathBounds = map[string]object{
 
 // queryBounds are the bounds of query parameters: of one route, or of all.
 var queryBounds = map[string]object{
-	"board": boardIDs, "tier": families, "user_id": userIDs, "score": scores, "k": integers(0, maxNeighbours),
+	"board": boardIDs, "tier": families, "user_id": userIDs, "score": scores,
+	"subscore": scores, "k": integers(0, maxNeighbours),
 	"min_version": integers(1, maxVersion), "reason": text(scoreboard.MaxReason),
 	"wait": durations, "last_event_id": text(maxParameter), "lastEventId": text(maxParameter),
 	"token": text(maxParameter), "cursor": text(maxParameter),
@@ -102,6 +103,9 @@ var queryBounds = map[string]object{
 	"GET " + pathLeagues + " league":                       families,
 	"GET " + pathLeagues + " before":                       ids,
 	"GET " + pathLeagues + " limit":                        integers(1, maxOutcomes),
+	"GET " + pathCohorts + " division":                     integers(1, scoreboard.MaxDivisions),
+	"GET " + pathCohorts + " after":                        ids,
+	"GET " + pathCohorts + " limit":                        integers(1, maxCohorts),
 	"GET " + pathLeague + "/cohorts/:id after":             integers(0, scoreboard.MaxCohortSize),
 	"GET " + pathLeague + "/cohorts/:id limit":             integers(1, scoreboard.MaxCohortSize),
 	"GET /v1/admin/rewards state":                          enum("claimable", "claimed", "revoked", "expired", "all"),
@@ -127,7 +131,9 @@ var queryBounds = map[string]object{
 var bodyBounds = map[string]object{
 	"user_id": userIDs, "event_id": eventIDs, "board": boardIDs, "reason": text(scoreboard.MaxReason),
 	"action": alphabet(scoreboard.MaxActionLength), "delta": scores, "min_delta": scores, "max_delta": scores,
-	"min_score": scores, "max_score": scores, "ttl": durations, "overlap": durations, "min_duration": durations,
+	"min_score": scores, "max_score": scores, "min_subscore": scores, "max_subscore": scores, "subscore": scores,
+	"BoardRequest.subscore": enum("none", "highest", "lowest"),
+	"ttl":                   durations, "overlap": durations, "min_duration": durations,
 	"action_min": durations, "action_ttl": durations, "user_prefix": userIDs,
 	"key_id": text(64), "address": text(64),
 	"timestamp": {"format": "date-time"}, "signature": text(maxBody), "action_token": text(maxBody),
@@ -141,7 +147,10 @@ var bodyBounds = map[string]object{
 	"attempts":   integers(0, scoreboard.MaxAttempts),
 	"join":       enum(wire.JoinOpen, wire.JoinRequired), "max_players": integers(0, scoreboard.MaxPlayers),
 	"late_join": {},
-	"tiers":     {}, "Tier.name": families, "Tier.rank": integers(0, scoreboard.MaxScore),
+	"title":     text(scoreboard.MaxTitle), "description": text(scoreboard.MaxDescription),
+	"color": {"pattern": scoreboard.PatternColor},
+	"image": {"pattern": `^https://[A-Za-z0-9.-]+(/[!#$&-;=?-\[\]^_a-z{|}~]*)?$`, "maxLength": scoreboard.MaxImageURL},
+	"tiers": {}, "Tier.name": families, "Tier.rank": integers(0, scoreboard.MaxScore),
 	"percentile":          {"minimum": 0, "maximum": 100},
 	"RewardBand.division": integers(0, scoreboard.MaxDivisions),
 	"league":              {}, "divisions": integers(scoreboard.MinDivisions, scoreboard.MaxDivisions),

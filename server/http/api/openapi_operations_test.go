@@ -56,6 +56,7 @@ var (
 		{"k", "integer", "rows above and below the user, 0 to 50"},
 		queryMinVersion,
 		{"score", "integer", "if the user is not on the board, report the rank that this score would have"},
+		{"subscore", "integer", "with score, on boards that have subscores: the subscore of that rank; 0 by default"},
 		queryAt, queryAs,
 	}
 )
@@ -560,6 +561,12 @@ func adminOperations() []operation {
 				queryAfter, queryLimit,
 			},
 			wire.Flags{}),
+		described(read("GET "+pathCohorts, "List the cohorts of a period of a league", []param{
+			{"division", "integer", "only cohorts of this division; 1 is the lowest"},
+			{"after", "integer", "next_after of the previous page"},
+			{"limit", "integer", "maximum number of cohorts, 1 to 1000; 100 by default"},
+		}, wire.Cohorts{}, notFound), "By their ids, in the order in which they were opened. The board is a league, for "+
+			"its current period, or a period."),
 		described(write("POST /v1/admin/leagues/:board/recompute", "Recompute the outcomes of a period of a league",
 			wire.LeagueRecomputeRequest{}, wire.LeagueRecomputed{}, notFound, conflict),
 			"From the ledger without the events that reversals and voids name; the sealed standings stay. A "+

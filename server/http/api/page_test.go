@@ -103,7 +103,7 @@ func (s statements) Statement(context.Context, scoreboard.StatementQuery) (*scor
 // A player does not see from where an operator corrected a score.
 func TestStatementHidesOperators(t *testing.T) {
 	t.Parallel()
-	h := &ledgerReads{store: statements{
+	h := &ledgerReads{subscores: subscoreBoards{bare{}}, store: statements{
 		{Event: scoreboard.EventID{Text: "own"}, Kind: scoreboard.KindEvent, Address: "192.0.2.1", Agent: "game/1"},
 		{
 			Event: scoreboard.EventID{Text: "adjusted"}, Kind: scoreboard.KindAdjustment, Address: "10.0.0.7",

@@ -9,7 +9,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -135,8 +134,8 @@ func (h *places) placeAt(c *gin.Context, caller *auth.Claims, q placeQuery, at *
 	out := &wire.Place{
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: h.now.age(p.AsOf),
-		Neighbours: protocol.Entries(rowsFor(caller, p.Neighbours)),
-		Degraded:   p.Degraded != "", DegradedReason: p.Degraded,
+		Neighbours: entriesJSON(q.board, rowsFor(caller, p.Neighbours)), Subscore: subscoreJSON(q.board, p.Subscore),
+		Degraded: p.Degraded != "", DegradedReason: p.Degraded,
 	}
 	h.metadata.addToPlace(ctx, q.board, out, caller, at.At)
 	respond(c, http.StatusOK, out)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -21,7 +20,7 @@ type placeQuery struct {
 	id         scoreboard.UserID // that is looked up: the user, or nobody
 	k          int
 	minVersion int64
-	score      *scoreboard.Score    // ranked if the user is not on the board
+	pair       *scoreboard.Pair     // ranked if the user is not on the board
 	at         *scoreboard.PastTime // nil: now
 }
 
@@ -55,18 +54,16 @@ func (h *places) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, 
 	if q.minVersion, err = queryVersion(c); err != nil {
 		return q, err
 	}
-	if text := c.Query("score"); text != "" {
-		n, err := strconv.ParseInt(text, 10, 64)
-		score := scoreboard.Score(n)
-		if err != nil || !score.InRange() {
-			return q, scoreboard.Invalid("score", "score must be an integer within ±(2^53 − 1)")
-		}
-		q.score = &score
-	}
-	if q.at, err = h.past.queryPast(c, caller, "min_version", "score"); err != nil {
+	if q.pair, err = queryPair(c); err != nil {
 		return q, err
 	}
-	q.board, err = h.boards.boardOf(c, caller, q.user, q.k > 0 || q.score != nil)
+	if q.at, err = h.past.queryPast(c, caller, "min_version", "score", "subscore"); err != nil {
+		return q, err
+	}
+	q.board, err = h.boards.boardOf(c, caller, q.user, q.k > 0 || q.pair != nil)
+	if err == nil && c.Query("subscore") != "" && !q.board.HasSubscores() {
+		err = scoreboard.Invalid("subscore", "board %s has no subscores", q.board.ID)
+	}
 	if err == nil {
 		q.id = h.lookups.lookUp(c.Request.Context(), caller, q.user)
 	}
@@ -74,6 +71,33 @@ func (h *places) placeQuery(c *gin.Context, caller *auth.Claims) (q placeQuery, 
 		q.board, err = h.past.boardAt(c.Request.Context(), q.board, c.Query("board"), q.at)
 	}
 	return q, err
+}
+
+// queryPair parses score and subscore of the query: a position that nobody need be in; nil without.
+func queryPair(c *gin.Context) (*scoreboard.Pair, error) {
+	var pair scoreboard.Pair
+	given := 0
+	for _, f := range []struct {
+		name string
+		to   *scoreboard.Score
+	}{{"score", &pair.Score}, {"subscore", &pair.Subscore}} {
+		text := c.Query(f.name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if *f.to = scoreboard.Score(n); err != nil || !f.to.InRange() {
+			return nil, scoreboard.Invalid(f.name, "%s must be an integer within ±(2^53 − 1)", f.name)
+		}
+		given++
+	}
+	switch {
+	case given == 0:
+		return nil, nil //nolint:nilnil // most reads are of users who are on the board
+	case c.Query("score") == "":
+		return nil, scoreboard.Invalid("score", "subscore requires score")
+	}
+	return &pair, nil
 }
 
 // userBoards finds the board of a read of one user.
@@ -136,8 +160,8 @@ func (h *places) place(c *gin.Context, caller *auth.Claims) error {
 	}
 	ctx := c.Request.Context()
 	p, err := h.reads.Place(ctx, q.board, q.id, q.k, q.minVersion)
-	if q.score != nil && wire.CodeOf(err) == wire.CodeNotFound {
-		rank, rankErr := h.reads.RankOf(ctx, q.board, *q.score)
+	if q.pair != nil && wire.CodeOf(err) == wire.CodeNotFound {
+		rank, rankErr := h.reads.RankOf(ctx, q.board, *q.pair)
 		if rankErr != nil {
 			return rankErr
 		}
@@ -196,10 +220,10 @@ func placeJSON(p *scoreboard.Place, board *scoreboard.Board, caller *auth.Claims
 		Board: string(p.Board), UserID: string(p.User), Score: int64(p.Score), Rank: p.Rank, Total: p.Total,
 		Percentile: p.Percentile(), UpdatedAt: p.UpdatedAt, AsOf: p.AsOf, AgeMS: now.age(p.AsOf),
 		BoardState: string(p.State), Degraded: p.Degraded != "", DegradedReason: p.Degraded,
-		Private: p.Private,
+		Private: p.Private, Subscore: subscoreJSON(board, p.Subscore),
 	}
 	if p.Neighbours != nil {
-		out.Neighbours = protocol.Entries(rowsFor(caller, p.Neighbours))
+		out.Neighbours = entriesJSON(board, rowsFor(caller, p.Neighbours))
 	}
 	if !out.Degraded && !out.Private {
 		out.Version, out.Epoch = &p.Version, &p.Epoch

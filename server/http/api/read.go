@@ -28,7 +28,7 @@ type Leaderboard interface {
 		ctx context.Context, board *scoreboard.Board, user scoreboard.UserID, k int, minVersion int64,
 	) (*scoreboard.Place, error)
 	List(ctx context.Context, board *scoreboard.Board, users []scoreboard.UserID) (*scoreboard.List, error)
-	RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (int64, error)
+	RankOf(ctx context.Context, board *scoreboard.Board, pair scoreboard.Pair) (int64, error)
 	// HasStanding reads from the store whether a user is on a board, which need not exist.
 	HasStanding(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) (bool, error)
 	// CachedTop and CachedPlace return a recent answer for clients over the limit;
@@ -211,7 +211,7 @@ func (h *topReads) staleTop(c *gin.Context, caller *auth.Claims) (bool, error) {
 func (t *topPages) topJSON(top *scoreboard.Top, board *scoreboard.Board, limit int) *wire.Top {
 	shown := top.Entries[:min(limit, len(top.Entries))]
 	out := &wire.Top{
-		Board: string(top.Board), Entries: protocol.Entries(shown), Total: top.Total,
+		Board: string(top.Board), Entries: entriesJSON(board, shown), Total: top.Total,
 		UpdatedAt: top.UpdatedAt, AsOf: top.AsOf,
 		BoardState: string(top.State), DegradedReason: top.Degraded, Degraded: top.Degraded != "",
 	}
@@ -227,7 +227,7 @@ func (t *topPages) nextCursor(top *scoreboard.Top, board *scoreboard.Board, n in
 	if n == 0 || top.Ordinal(n-1) >= top.Total {
 		return ""
 	}
-	cursor := scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board.Order)}
+	cursor := scoreboard.PageCursor{Board: top.Board, Position: top.Position(n-1, board)}
 	if top.Entries[n-1].Hidden() {
 		return t.cursors.encryptCursor(cursor)
 	}
@@ -325,6 +325,9 @@ func respondList(c *gin.Context, l *scoreboard.List, board *scoreboard.Board, me
 	}
 	if !out.Degraded {
 		out.Version, out.Epoch = &l.Version, &l.Epoch
+	}
+	for i := range out.Entries {
+		out.Entries[i].Subscore = subscoreJSON(board, l.Entries[i].Subscore)
 	}
 	metadata.addToList(c.Request.Context(), board, &out)
 	respond(c, http.StatusOK, out)

@@ -90,6 +90,10 @@ func TestInvalidReads(t *testing.T) {
 		{"GET", "/v1/users/alice/rank?k=two", "", 400, "k"},
 		{"GET", "/v1/users/alice/rank?score=1.5", "", 400, "score"},
 		{"GET", "/v1/users/alice/rank?score=9007199254740992", "", 400, "score"},
+		{"GET", "/v1/users/alice/rank?subscore=1", "", 400, "score"},
+		{"GET", "/v1/users/alice/rank?score=1&subscore=1.5", "", 400, "subscore"},
+		{"GET", "/v1/users/alice/rank?score=1&subscore=-9007199254740992", "", 400, "subscore"},
+		{"GET", "/v1/users/alice/rank?score=1&subscore=0", "", 400, "subscore"}, // the board has none
 		{"GET", "/v1/users/al%7Cice/score", "", 400, "user_id"},
 		{"GET", "/v1/users/" + strings.Repeat("a", 65) + "/score", "", 400, "user_id"},
 		{"GET", "/v1/users/nobody/score", "", 404, ""},

@@ -147,6 +147,7 @@ func (h *seasons) finalStandings(c *gin.Context, caller *auth.Claims) error {
 		f := &rows[i]
 		out.Entries[i] = wire.FinalEntry{
 			Rank: f.Rank, UserID: string(shown[i].User), Score: int64(f.Score), ReachedAt: f.ReachedAt, Leaf: f.Leaf,
+			Subscore: subscoreJSON(&e.Board, f.Subscore),
 		}
 		if !shown[i].Hidden() { // with the salt, anyone could try ids until the leaf matches
 			out.Entries[i].Salt = f.Salt

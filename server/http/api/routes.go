@@ -134,6 +134,7 @@ const (
 	pathRoll     = "/v1/boards/:board/roll"
 
 	pathLeague       = "/v1/leagues/:board"
+	pathCohorts      = "/v1/admin/leagues/:board/cohorts"
 	pathLeagues      = "/v1/users/:user_id/leagues"
 	pathBoardRewards = "/v1/boards/:board/rewards"
 	pathJoin         = "/v1/boards/:board/join"
@@ -149,7 +150,7 @@ const (
 
 // Parameters of more than one route.
 var (
-	placeParameters    = parameters{"board", "k", "min_version", "score", "at", "as"}
+	placeParameters    = parameters{"board", "k", "min_version", "score", "subscore", "at", "as"}
 	pageParameters     = parameters{"after", "limit"}
 	timelineParameters = parameters{"board", "from", "to", "step", "limit", "as"}
 	// reasonParameter is for audited changes without a reason in their body.
@@ -341,6 +342,7 @@ func (h *handlers) leagueRoutes() []route {
 		read(pathLeague+"/users/:user_id", parameters{"k"}, showsUser, h.leagues.leaguePlace),
 		read(pathLeague+"/cohorts/:id", pageParameters, showsBoards, h.leagues.cohort),
 		read(pathLeagues, parameters{"league", "before", "limit"}, showsUser, h.leagues.leagueHistory),
+		h.operatorRoute("GET", pathCohorts, "", parameters{"division", "after", "limit"}, h.leagues.cohorts),
 	}
 }
 

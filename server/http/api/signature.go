@@ -64,6 +64,8 @@ func (cmd *command) uncovered() string {
 		return "if_period"
 	case cmd.Metadata != "":
 		return "metadata"
+	case cmd.Subscore != nil:
+		return "subscore"
 	}
 	return ""
 }

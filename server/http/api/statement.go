@@ -26,8 +26,9 @@ const statementPage = 100
 
 // ledgerReads answers with users' statements.
 type ledgerReads struct {
-	store  Statements
-	access *boardAccess
+	store     Statements
+	access    *boardAccess
+	subscores subscoreBoards
 }
 
 // statement is GET /v1/users/{user_id}/statement, for the user and for
@@ -75,7 +76,7 @@ func (h *ledgerReads) statement(c *gin.Context, caller *auth.Claims) error {
 		return err
 	}
 	out := wire.Statement{Entries: make([]wire.StatementEntry, len(s.Rows))}
-	statementFor(caller, s.Rows, out.Entries)
+	h.subscores.statementFor(c.Request.Context(), caller, s.Rows, out.Entries)
 	if s.More {
 		out.NextCursor = formatPosition(s.Rows[len(s.Rows)-1].Position())
 	}
@@ -90,9 +91,14 @@ func (h *ledgerReads) statement(c *gin.Context, caller *auth.Claims) error {
 }
 
 // statementFor fills the entries of rows as far as the caller may see them.
-func statementFor(caller *auth.Claims, rows []scoreboard.LedgerRow, to []wire.StatementEntry) {
+func (s subscoreBoards) statementFor(
+	ctx context.Context, caller *auth.Claims, rows []scoreboard.LedgerRow, to []wire.StatementEntry,
+) {
 	for i := range rows {
 		to[i] = statementEntry(&rows[i])
+		if s.on(ctx, rows[i].Board) {
+			to[i].Subscore, to[i].NewSubscore = (*int64)(&rows[i].Subscore), (*int64)(&rows[i].NewSubscore)
+		}
 		if rows[i].Kind != scoreboard.KindEvent && !caller.Has(auth.ScopeOperate) { // not the player's
 			to[i].Address, to[i].UserAgent = "", ""
 		}

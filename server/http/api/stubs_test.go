@@ -99,7 +99,7 @@ func (s *standins) List(_ context.Context, b *scoreboard.Board, users []scoreboa
 	return l, nil
 }
 
-func (s *standins) RankOf(context.Context, *scoreboard.Board, scoreboard.Score) (int64, error) {
+func (s *standins) RankOf(context.Context, *scoreboard.Board, scoreboard.Pair) (int64, error) {
 	return 17, nil
 }
 

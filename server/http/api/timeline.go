@@ -9,7 +9,6 @@ import (
 
 	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/server/http/auth"
-	"github.com/scoreboard/scoreboard/server/protocol"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -77,7 +76,7 @@ func (m *timelines) answerTimeline(
 	}
 	for i, f := range frames {
 		out.Frames[i] = wire.TimelineFrame{
-			At: f.At, Total: f.Total, Entries: protocol.Entries(rowsFor(caller, f.Entries)),
+			At: f.At, Total: f.Total, Entries: entriesJSON(q.board, rowsFor(caller, f.Entries)),
 		}
 	}
 	if last := times[covered-1]; last.Before(q.to) {

@@ -29,10 +29,11 @@ type PersonalData interface {
 
 // userData shows, exports and erases what is stored about a user.
 type userData struct {
-	store Moderation
-	slots jobSlots
-	trail Trail
-	log   *slog.Logger
+	store     Moderation
+	slots     jobSlots
+	subscores subscoreBoards
+	trail     Trail
+	log       *slog.Logger
 }
 
 // showUser is GET /v1/admin/users/{user_id}: the status with its reason, the scores
@@ -53,9 +54,13 @@ func (h *userData) showUser(c *gin.Context, _ *auth.Claims) error {
 		VoidFailures: voidFailuresJSON(u.VoidFailures),
 	}
 	for _, s := range u.Scores {
-		out.Scores = append(out.Scores, wire.UserScore{
+		score := wire.UserScore{
 			Board: string(s.Board), Score: int64(s.Score), Version: s.Version, ReachedAt: s.ReachedAt, Hidden: s.Hidden,
-		})
+		}
+		if h.subscores.on(c.Request.Context(), s.Board) {
+			score.Subscore = (*int64)(&s.Subscore)
+		}
+		out.Scores = append(out.Scores, score)
 	}
 	respond(c, http.StatusOK, out)
 	return nil

@@ -83,6 +83,8 @@ type attested struct {
 
 	IfPeriod string      `json:"if_period"`
 	Metadata wire.Object `json:"metadata"`
+
+	Subscore *scoreboard.Score `json:"subscore"`
 }
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -96,8 +98,11 @@ func (a *attested) UnmarshalJSON(b []byte) error {
 	if delta, ok := claims[NativeAttestation.Delta]; ok {
 		claims[NativeAttestation.Delta] = jsonint.Plain(delta)
 	}
+	if subscore, ok := claims["subscore"]; ok {
+		claims["subscore"] = jsonint.Plain(subscore)
+	}
 	return decodeMembers(claims, (*plain)(a), slices.Concat(registeredClaims,
-		[]string{"user_id", "delta", "event_id", "board", "boards", "action", "if_period", "metadata"})...)
+		[]string{"user_id", "delta", "event_id", "board", "boards", "action", "if_period", "metadata", "subscore"})...)
 }
 
 // Verify returns the content of an attestation in a form, or forbidden; unavailable until
@@ -130,7 +135,7 @@ func (a *Attestations) Verify(
 	}
 	out := &scoreboard.Attestation{
 		User: scoreboard.UserID(claims.User), Delta: *claims.Delta, Event: claims.Event, Action: claims.Action,
-		IfPeriod: scoreboard.BoardID(claims.IfPeriod),
+		IfPeriod: scoreboard.BoardID(claims.IfPeriod), Subscore: claims.Subscore,
 	}
 	if out.Metadata, err = protocol.ParseMetadata(claims.Metadata); err != nil {
 		return nil, errAttestation(err)

@@ -247,6 +247,46 @@ func TestAttestations(t *testing.T) {
 	}
 }
 
+// An attestation has the subscore of the increment, which is not the same as none.
+func TestAttestedSubscores(t *testing.T) {
+	t.Parallel()
+	p := newProvider(t)
+	game := edKey(t)
+	p.publish("game", game)
+	var now atomic.Int64
+	attestations := auth.NewAttestations(p.keySet(&now))
+	for name, c := range map[string]struct {
+		claim     any // nil: none
+		submitted *scoreboard.Score
+		want      wire.Code
+	}{
+		"none":                {nil, nil, ""},
+		"the same":            {-2, new(scoreboard.Score(-2)), ""},
+		"the same, as double": {3.0, new(scoreboard.Score(3)), ""},
+		"another":             {2, new(scoreboard.Score(-2)), forbidden},
+		"0 in the increment":  {nil, new(scoreboard.Score(0)), forbidden},
+		"0 in the claims":     {0, nil, forbidden},
+		"a fraction":          {0.5, nil, forbidden},
+		"a text":              {"2", new(scoreboard.Score(2)), forbidden},
+	} {
+		claims := jwt.MapClaims{"user_id": "alice", "delta": 5, "event_id": "match-1", "iat": noon.Unix()}
+		if c.claim != nil {
+			claims["subscore"] = c.claim
+		}
+		jws := p.token(jwt.SigningMethodEdDSA, "game", game, func(t *jwt.Token) { t.Claims = claims })
+		got, err := attestations.Verify(t.Context(), jws, auth.NativeAttestation)
+		if err == nil {
+			err = got.Covers(&scoreboard.Increment{
+				User: "alice", Delta: 5, Event: scoreboard.EventID{Text: "match-1"},
+				Boards: []scoreboard.BoardID{scoreboard.GlobalBoard}, Subscore: c.submitted,
+			})
+		}
+		if wire.CodeOf(err) != c.want {
+			t.Errorf("%s: got %v, want %q", name, err, c.want)
+		}
+	}
+}
+
 // A form changes the names of three claims and the board of an attestation without one;
 // claims with the names of the other form say nothing.
 func TestAttestationForms(t *testing.T) {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -112,7 +113,7 @@ func (c *views) board(w http.ResponseWriter, r *http.Request, s *session) error 
 		}
 	}
 	d := &boardView{
-		Facts:     slices.Concat(boardFacts(&b), joinFacts(k, s, &b), rewardFact(k, &b)),
+		Facts:     slices.Concat(boardFacts(&b), leagueFact(s, &b), joinFacts(k, s, &b), rewardFact(k, &b)),
 		FinalHash: b.StandingsHash,
 	}
 	family := b.Period != "none" && b.Family == ""
@@ -180,9 +181,17 @@ func boardActions(b *wire.Board, family bool) (out []link) {
 			changeLink("board-attempts", "Attempts", "board", b.Board, "attempts", strconv.FormatInt(b.Attempts, 10)),
 			changeLink("board-metadata", "Metadata", "board", b.Board, "metadata", cmp.Or(b.Metadata, "none")),
 			joinLink(b),
-			changeLink("board-tiers", "Tiers", "board", b.Board, "tiers", wire.TiersText(b.Tiers)),
-			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)),
 		}
+		if b.MinSubscore != nil && b.MaxSubscore != nil {
+			edits = append(edits, changeLink("board-subscore", "Subscores", "board", b.Board, "min_subscore",
+				strconv.FormatInt(*b.MinSubscore, 10), "max_subscore", strconv.FormatInt(*b.MaxSubscore, 10)))
+		}
+		edits = append(edits,
+			changeLink("board-tiers", "Tiers", "board", b.Board, "tiers", wire.TiersText(b.Tiers)),
+			changeLink("board-appearance", "Appearance", "board", b.Board, "title", b.Title, "description", b.Description,
+				"color", b.Color, "image", b.Image),
+			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)),
+		)
 		for i := range edits {
 			edits[i].Edit = true
 		}
@@ -215,7 +224,15 @@ func boardFacts(b *wire.Board) []fact {
 			out = append(out, fact{label, v})
 		}
 	}
+	add("Title", text(b.Title), b.Title != "")
+	add("Description", text(b.Description), b.Description != "")
+	add("Colour", code(b.Color), b.Color != "")
+	add("Image", code(b.Image), b.Image != "")
 	add("Current period", to(boardHref(b.Current), b.Current), b.Current != "")
+	if b.MinSubscore != nil && b.MaxSubscore != nil {
+		add("Subscore", text(fmt.Sprintf("%s first among equal scores, %s to %s", b.Subscore,
+			formatNumber(*b.MinSubscore), formatNumber(*b.MaxSubscore))), true)
+	}
 	add("Region", text(b.Region), b.Region != "")
 	add("Platform", text(b.Platform), b.Platform != "")
 	add("Tags", text(strings.Join(b.Tags, ", ")), len(b.Tags) > 0)
@@ -223,9 +240,6 @@ func boardFacts(b *wire.Board) []fact {
 	add("Metadata", text("shown to: "+b.Metadata), b.Metadata != "")
 	add("Ties", text("equal scores share a rank"), b.Ties != "")
 	add("Tiers", text(strings.ReplaceAll(wire.TiersText(b.Tiers), ",", ", ")), len(b.Tiers) > 0)
-	if b.League != nil {
-		add("League", text(b.League.String()), true)
-	}
 	add("Partitions", text(strconv.Itoa(b.Partitions)), b.Partitions > 1)
 	add("Schedule", code(b.Schedule), b.Schedule != "")
 	add("Time zone", text(b.TimeZone), b.TimeZone != "")
@@ -285,10 +299,12 @@ func formatBytes(n int64) string {
 func finalList(board string) *list[wire.FinalEntry] {
 	return &list[wire.FinalEntry]{
 		name: "standings", path: boardHref(board), cursor: "after", empty: "Nobody had a score when the period ended.",
+		rare: "subscore",
 		columns: []column[wire.FinalEntry]{
 			{"rank", "Rank", func(e wire.FinalEntry) cell { return number(e.Rank) }},
 			{"user_id", "User", func(e wire.FinalEntry) cell { return to(playerHref(e.UserID), e.UserID) }},
 			{"score", "Score", func(e wire.FinalEntry) cell { return number(e.Score) }},
+			{"subscore", "Subscore", func(e wire.FinalEntry) cell { return numberOrNone(e.Subscore) }},
 			{"reached_at", "Reached", func(e wire.FinalEntry) cell { return timeOf(e.ReachedAt) }},
 		},
 		fetch: func(k *call, q url.Values) ([]wire.FinalEntry, string, error) {

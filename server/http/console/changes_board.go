@@ -22,6 +22,7 @@ const (
 
 	attemptsHint   = "Maximum number of events of a user that are recorded in a period; 0 is no limit."
 	tiesHint       = "unique has the first of equal scores ahead, shared gives them the same rank."
+	subscoreHint   = "Which subscore ranks first among equal scores; none: submissions have no subscore."
 	maxPlayersHint = "Maximum number of users who join a period; 0 is no limit."
 	metadataHint   = "Who sees the metadata of standings; none keeps none."
 	partitionsHint = "1 to 64 Redis keys to spread the ranking over, for a board larger than one server."
@@ -77,6 +78,12 @@ func boardChanges() []*change {
 				{Name: "metadata", Label: "Metadata", Kind: "choice", Options: metadataOptions, Hint: metadataHint},
 				{Name: "ties", Label: "Ties", Kind: "choice", Options: []string{"unique", "shared"}, Hint: tiesHint},
 				{
+					Name: "subscore", Label: "Subscore", Kind: "choice", Options: []string{"none", "highest", "lowest"},
+					Hint: subscoreHint,
+				},
+				{Name: "min_subscore", Label: "Minimum subscore", Kind: "number", Hint: "No limit if empty."},
+				{Name: "max_subscore", Label: "Maximum subscore", Kind: "number", Hint: "No limit if empty."},
+				{
 					Name: "join", Label: "Who may submit", Kind: "choice", Options: joinOptions,
 					Hint: "required: only users who have joined the period. For the periods season and cron.",
 				},
@@ -89,7 +96,7 @@ func boardChanges() []*change {
 			},
 			effect: func(v url.Values) string {
 				return "The board " + v.Get("board") + " is created and accepts scores at once. Its name, mode, " +
-					"order and ties cannot be changed later."
+					"order, ties and subscore cannot be changed later."
 			},
 			command: func(v url.Values) []string {
 				words := []string{"board", "create", v.Get("board")}
@@ -107,7 +114,10 @@ func boardChanges() []*change {
 				if v.Get("visibility") == "private" {
 					words = append(words, "--private")
 				}
-				for _, name := range []string{"attempts", "metadata", "ties", "join", "max_players", "partitions"} {
+				for _, name := range []string{
+					"attempts", "metadata", "ties", "subscore", "min_subscore", "max_subscore", "join", "max_players",
+					"partitions",
+				} {
 					if v.Get(name) != "" {
 						words = append(words, "--"+strings.ReplaceAll(name, "_", "-"), v.Get(name))
 					}
@@ -222,6 +232,38 @@ func boardChanges() []*change {
 			},
 			request: func(v url.Values) (request, error) {
 				change := wire.BoardChange{Metadata: new(v.Get("metadata"))}
+				return request{ids: boardIDs(v), query: reasonQuery(v), body: change}, nil
+			},
+			back: page,
+		},
+		{
+			name:    "board-subscore",
+			title:   "Change bounds of subscores",
+			verb:    "Change board",
+			section: "boards",
+			action:  "board.set",
+			intro:   "Sets which subscores the board takes from now on.",
+			done:    "The board is changed.",
+			fields: []field{
+				boardField,
+				{Name: "min_subscore", Label: "Minimum subscore", Kind: "number", Required: true},
+				{Name: "max_subscore", Label: "Maximum subscore", Kind: "number", Required: true},
+			},
+			effect: func(v url.Values) string {
+				return "The board " + v.Get("board") + " takes subscores from " + v.Get("min_subscore") + " to " +
+					v.Get("max_subscore") + ". Standings do not change."
+			},
+			command: func(v url.Values) []string {
+				return []string{
+					"board", "set", v.Get("board"), "--min-subscore", v.Get("min_subscore"), "--max-subscore",
+					v.Get("max_subscore"),
+				}
+			},
+			request: func(v url.Values) (request, error) {
+				var change wire.BoardChange
+				if err := subscoreBounds(v, &change.MinSubscore, &change.MaxSubscore); err != nil {
+					return request{}, err
+				}
 				return request{ids: boardIDs(v), query: reasonQuery(v), body: change}, nil
 			},
 			back: page,
@@ -410,8 +452,12 @@ func createRequest(v url.Values, dry bool) (request, error) {
 		TimeZone: v.Get("time_zone"), Season: v.Get("season"), Region: v.Get("region"), Public: &public,
 		Platform: v.Get("platform"), Tags: splitTags(v.Get("tags")), Schedule: v.Get("schedule"), DryRun: dry,
 		Metadata: v.Get("metadata"), Ties: v.Get("ties"), Join: v.Get("join"), LateJoin: v.Get("late_join") == "yes",
+		Subscore: v.Get("subscore"),
 	}
 	var err error
+	if err = subscoreBounds(v, &body.MinSubscore, &body.MaxSubscore); err != nil {
+		return request{}, err
+	}
 	if body.StartsAt, body.EndsAt, err = seasonTimes(v); err != nil {
 		return request{}, err
 	}
@@ -434,6 +480,26 @@ func createRequest(v url.Values, dry bool) (request, error) {
 		body.Partitions = &count
 	}
 	return request{query: reasonQuery(v), body: body}, nil
+}
+
+// subscoreBounds sets the bounds of subscores in a form; nil if a field is empty.
+func subscoreBounds(v url.Values, lowest, highest **int64) error {
+	for _, f := range []struct {
+		name, label string
+		to          **int64
+	}{
+		{"min_subscore", "The minimum subscore", lowest}, {"max_subscore", "The maximum subscore", highest},
+	} {
+		if v.Get(f.name) == "" {
+			continue
+		}
+		n, err := integer(v, f.name, f.label)
+		if err != nil {
+			return err
+		}
+		*f.to = &n
+	}
+	return nil
 }
 
 // seasonTimes returns the start and the end of a season in a form; nil if a field is empty.

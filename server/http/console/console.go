@@ -201,13 +201,17 @@ func (c *Console) route(files *design.Files) {
 	c.mux.HandleFunc("GET "+Root+"/sign-in/callback", c.signIns.finishOIDC)
 	c.mux.HandleFunc("POST "+Root+"/sign-out", c.signedIn(c.signIns.signOut))
 	pages := map[string]handler{
-		"":                               c.views.overview,
-		"/overview/data":                 c.views.overviewData,
-		"/find":                          c.views.find,
-		"/boards":                        c.views.boards,
-		"/boards/{board}":                c.views.board,
-		"/boards/{board}/players":        c.views.boardPlayers,
-		"/boards/{board}/rewards":        c.views.boardRewards,
+		"":                        c.views.overview,
+		"/overview/data":          c.views.overviewData,
+		"/find":                   c.views.find,
+		"/boards":                 c.views.boards,
+		"/boards/{board}":         c.views.board,
+		"/boards/{board}/players": c.views.boardPlayers,
+		"/boards/{board}/rewards": c.views.boardRewards,
+		"/boards/{board}/league":  c.views.league,
+
+		"/boards/{board}/league/cohorts/{cohort}": c.views.cohort,
+
 		"/players":                       c.views.players,
 		"/players/{user}":                c.views.player,
 		"/players/{user}/events/{event}": c.views.event,

@@ -57,9 +57,14 @@ func TestChangesAreListed(t *testing.T) {
 		"attempts":   {"3"},
 		"metadata":   {"public"},
 		"ties":       {"shared"},
+		"subscore":   {"highest"},
+
+		"min_subscore": {"-20"}, "max_subscore": {"20"},
 
 		"reward": {`{"gems":50}`}, "expires": {"720h"}, "join": {"required"}, "max_players": {"64"},
 		"late_join": {"yes"},
+
+		"title": {"Ring of fire"}, "description": {"Best lap."}, "color": {"#d55e00"}, "image": {"https://a.example/b"},
 
 		"starts":     {"2098-01-01T00:00:00Z"},
 		"ends":       {"2099-01-01T00:00:00Z"},

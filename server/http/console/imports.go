@@ -86,6 +86,7 @@ func (o *importRun) write(k *call, q url.Values, records []scoreboard.ImportReco
 		body := wire.ImportRecords{Records: make([]wire.ImportRecord, len(chunk))}
 		for i, r := range chunk {
 			body.Records[i] = wire.ImportRecord{UserID: string(r.User), Score: int64(r.Score)}
+			body.Records[i].Subscore = (*int64)(r.Subscore)
 		}
 		var out wire.ImportedRecords
 		if err = k.do(http.MethodPost, path+"/records", q, body, &out); err != nil {
@@ -234,7 +235,7 @@ func fileSummary(records []scoreboard.ImportRecord) (users int64, sum, digest st
 	total, d := new(big.Int), uint64(0)
 	for _, r := range records {
 		total.Add(total, big.NewInt(int64(r.Score)))
-		d += scoreboard.ImportDigest(r.User, r.Score)
+		d += scoreboard.ImportDigest(r.User, r.Pair())
 	}
 	return int64(len(records)), total.String(), strconv.FormatUint(d, 10)
 }

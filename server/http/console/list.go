@@ -47,6 +47,14 @@ func number(n int64) cell {
 	return cell{Text: formatNumber(n), Raw: strconv.FormatInt(n, 10), Kind: "number"}
 }
 
+// numberOrNone shows a number that most rows do not have.
+func numberOrNone(n *int64) cell {
+	if n == nil {
+		return cell{}
+	}
+	return number(*n)
+}
+
 // reference shows the number by which a row is called: without separators, and sorted by its value.
 func reference(href string, n int64) cell {
 	return cell{Text: strconv.FormatInt(n, 10), Href: href, Kind: "ref"}
@@ -103,6 +111,7 @@ type list[T any] struct {
 	noMatch string // what is shown if a filter hides them; "": a text for all lists
 	filters []filter
 	columns []column[T]
+	rare    string // the name of a column that is shown only where a row has something in it
 	cursor  string // the query parameter of the next page
 	// fetch returns a page and the cursor of the next one, "" for none.
 	fetch func(k *call, q url.Values) (rows []T, next string, err error)
@@ -190,14 +199,15 @@ func (l *list[T]) view(k *call, r *http.Request) (*tableView, error) {
 	if t.Filtered {
 		t.Empty = cmp.Or(l.noMatch, "Nothing matches the filter.")
 	}
+	columns := l.shown(rows)
 	for _, row := range rows {
-		cells := make([]cell, len(l.columns))
-		for i, c := range l.columns {
+		cells := make([]cell, len(columns))
+		for i, c := range columns {
 			cells[i] = c.value(row)
 		}
 		t.Rows = append(t.Rows, cells)
 	}
-	for i, c := range l.columns {
+	for i, c := range columns {
 		h := headView{Label: c.Label, Href: address(map[string]string{"sort": c.Name, "order": ""})}
 		if len(t.Rows) > 0 {
 			h.Kind = t.Rows[0][i].Kind
@@ -222,6 +232,15 @@ func (l *list[T]) view(k *call, r *http.Request) (*tableView, error) {
 		t.NDJSON = address(map[string]string{"export": "ndjson", l.cursor: "", "sort": "", "order": ""})
 	}
 	return t, nil
+}
+
+// shown returns the columns of a page with rows.
+func (l *list[T]) shown(rows []T) []column[T] {
+	i := slices.IndexFunc(l.columns, func(c column[T]) bool { return c.Name == l.rare })
+	if i < 0 || slices.ContainsFunc(rows, func(row T) bool { return l.columns[i].value(row).Text != "" }) {
+		return l.columns
+	}
+	return slices.Delete(slices.Clone(l.columns), i, i+1)
 }
 
 // plain returns a table of rows without filters, sorting and further pages.

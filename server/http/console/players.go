@@ -26,7 +26,9 @@ var topList = &list[wire.Entry]{
 		{"user_id", "User", func(e wire.Entry) cell { return to(playerHref(e.UserID), e.UserID) }},
 		{"display_name", "Display name", func(e wire.Entry) cell { return text(e.DisplayName) }},
 		{"score", "Score", func(e wire.Entry) cell { return number(e.Score) }},
+		{"subscore", "Subscore", func(e wire.Entry) cell { return numberOrNone(e.Subscore) }},
 	},
+	rare: "subscore",
 	fetch: func(k *call, q url.Values) ([]wire.Entry, string, error) {
 		var out wire.Top
 		q.Set("limit", "100")
@@ -171,7 +173,7 @@ func (c *views) player(w http.ResponseWriter, r *http.Request, s *session) error
 			return err
 		}
 		d.Scores = []playerScore{{
-			UserScore: wire.UserScore{Board: p.Board, Score: p.Score, ReachedAt: p.UpdatedAt},
+			UserScore: wire.UserScore{Board: p.Board, Score: p.Score, Subscore: p.Subscore, ReachedAt: p.UpdatedAt},
 			Rank:      p.Rank, Total: p.Total, Percentile: p.Percentile,
 		}}
 	}
@@ -277,6 +279,7 @@ func statementList(user string) *list[wire.StatementEntry] {
 	}
 	return &list[wire.StatementEntry]{
 		name: "statement", path: playerHref(user), cursor: "cursor", empty: "No event matches.",
+		rare: "new_subscore",
 		filters: []filter{
 			{Name: "board", Label: "Board"},
 			{Name: "from", Label: "From", Hint: "2026-11-21T10:00:00Z"},
@@ -289,6 +292,7 @@ func statementList(user string) *list[wire.StatementEntry] {
 			{"board", "Board", func(e wire.StatementEntry) cell { return to(boardHref(e.Board), e.Board) }},
 			{"delta", "Delta", func(e wire.StatementEntry) cell { return signed(e.Delta) }},
 			{"new_score", "Score", func(e wire.StatementEntry) cell { return number(e.NewScore) }},
+			{"new_subscore", "Subscore", func(e wire.StatementEntry) cell { return numberOrNone(e.NewSubscore) }},
 			{"key_id", "Key", func(e wire.StatementEntry) cell { return code(e.KeyID) }},
 			{"address", "Address", func(e wire.StatementEntry) cell { return code(e.Address) }},
 		},
@@ -383,6 +387,8 @@ func eventFacts(e *wire.StatementEntry) []fact {
 		{"Delta", signed(e.Delta)},
 		{"Score before", previous},
 		{"Score after", number(e.NewScore)},
+		{"Subscore", numberOrNone(e.Subscore)},
+		{"Subscore after", numberOrNone(e.NewSubscore)},
 		{"Version", number(e.Version)},
 		{"Action", text(e.Action)},
 		{"Signing key", code(e.KeyID)},

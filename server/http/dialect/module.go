@@ -142,21 +142,20 @@ func (m *module) answer(c *api.Call, receipt *scoreboard.Receipt) error {
 // withPlace returns the first rows of top with a user's standing in them, which top may
 // not include yet.
 func withPlace(top *scoreboard.Top, place *scoreboard.Place, board *scoreboard.Board) []scoreboard.Entry {
-	order := board.Order
 	rows := slices.Clone(top.Entries)
 	at := slices.IndexFunc(rows, func(e scoreboard.Entry) bool { return e.ID() == place.User })
 	switch {
-	case at >= 0 && rows[at].Score == place.Score:
+	case at >= 0 && rows[at].Pair() == place.Pair():
 		rows[at].Reveal() // users see themselves
 		return rows[:min(topRows, len(rows))]
 	case at < 0 && place.Rank > topRows, place.Private:
 		return rows[:min(topRows, len(rows))]
 	}
-	own := scoreboard.Entry{User: place.User, Score: place.Score}
-	mine := scoreboard.Position{Key: order.Key(place.Score), ReachedAt: place.UpdatedAt, User: place.User}
+	own := scoreboard.Entry{User: place.User, Score: place.Score, Subscore: place.Subscore}
+	mine := place.Position(board)
 	insert := len(rows)
 	for i := range rows {
-		position := top.Position(i, order)
+		position := top.Position(i, board)
 		if i != at && mine.Compare(&position) < 0 {
 			insert = i
 			break

@@ -35,7 +35,10 @@ type Board struct {
 	Player  *Player            // that the page is about; nil for none
 	Kiosk   bool               // for a screen on a wall
 	Theme   string             // light or dark; "" is that of the viewer's system
+	Pairs   bool               // rows have a subscore
 	URL     string             // of the site, without a path; "" if it is unknown
+
+	Appearance *scoreboard.Appearance // nil: none
 }
 
 // Period is one instance of a board in the choice of periods.
@@ -51,6 +54,8 @@ type List struct {
 	After  scoreboard.BoardID // the last of Boards, if there are more; else ""
 	Theme  string             // as of Board
 	Filter Filter
+
+	origins []string // that pictures of Boards are loaded from
 }
 
 // Filter selects boards of a list by their labels; what is empty selects all.
@@ -69,7 +74,16 @@ type Listed struct {
 	Status scoreboard.Status
 	Ends   time.Time // when its current period ends; zero without one
 	Labels []string  // region, platform and tags
+
+	Appearance *scoreboard.Appearance // nil: none
+	Picture    string                 // its address; "" if none is shown
 }
+
+// Title is that of the board, else its name.
+func (l Listed) Title() string { return look(l.Appearance).titleOr(l.ID) }
+
+// Description is that of the board; "" without one.
+func (l Listed) Description() string { return look(l.Appearance).Description }
 
 // Facts says what kind of board it is, in words; "" if there is nothing to say.
 func (l Listed) Facts() string {
@@ -120,8 +134,9 @@ type Player struct {
 // row is a row as templates show it.
 type row struct {
 	scoreboard.Entry
-	Tied bool // a neighbouring row has the same score
+	Tied bool // a neighbouring row has the same score and subscore
 	Own  bool // it is the player's
+	Pair bool // it has a subscore
 }
 
 // Name is the display name, else the id.
@@ -145,7 +160,8 @@ func (b *Board) Place() *scoreboard.Place {
 	}
 	p := *b.Player.Place
 	if shown := b.shown(p.User); shown != nil {
-		p.Rank, p.Score, p.Total = shown.Rank, shown.Score, max(p.Total, shown.Rank)
+		p.Rank, p.Score, p.Subscore = shown.Rank, shown.Score, shown.Subscore
+		p.Total = max(p.Total, shown.Rank)
 	}
 	return &p
 }
@@ -183,12 +199,15 @@ func (b *Board) Neighbours() []row {
 
 func (b *Board) rows(entries []scoreboard.Entry) []row {
 	rows := make([]row, len(entries))
+	tied := func(i, j int) bool {
+		return entries[i].Score == entries[j].Score && entries[i].Subscore == entries[j].Subscore
+	}
 	for i, e := range entries {
 		rows[i] = row{
 			Entry: e,
-			Tied: i > 0 && entries[i-1].Score == e.Score ||
-				i+1 < len(entries) && entries[i+1].Score == e.Score,
-			Own: b.Player != nil && b.Player.ID == e.User,
+			Tied:  i > 0 && tied(i-1, i) || i+1 < len(entries) && tied(i, i+1),
+			Pair:  b.Pairs,
+			Own:   b.Player != nil && b.Player.ID == e.User,
 		}
 	}
 	return rows
@@ -253,8 +272,14 @@ func (b *Board) PeriodName() string {
 	return name
 }
 
-// Title is the name of the board in words.
-func (b *Board) Title() string { return string(b.Shown.Family()) }
+// Title is that of the board, else its name.
+func (b *Board) Title() string { return look(b.Appearance).titleOr(b.Shown.Family()) }
+
+// Description is that of the board; "" without one.
+func (b *Board) Description() string { return look(b.Appearance).Description }
+
+// Image is the address of the board's picture; "" without one.
+func (b *Board) Image() string { return look(b.Appearance).Image }
 
 // Warning says why the rows may be out of date; "" if they are not.
 func (b *Board) Warning() string {
@@ -347,6 +372,7 @@ type cardRow struct {
 	X, Y          int
 	Short, Colour string // the name, with an ellipsis where it is cut; of the rank
 	NameWidth     int    // in pixels; what is wider is not drawn
+	Second        string // the subscore; "" without one, and where it has no room
 }
 
 // The places of rows in the picture, in pixels.
@@ -356,9 +382,13 @@ const (
 	cardLines            = 5
 	cardName             = 404 // from the start of a name to the end of the score
 	cardDigit            = 17  // of a score, with the space between its groups
+	cardSubDigit         = 12  // of a subscore, and of the space before it
+	cardMinName          = 120 // beside a subscore
 	cardSize             = 28  // of the font of names
 	cardHeading          = 730 // of the title
 	cardHeadingSize      = 52
+	cardDescription      = 1072 // of the description
+	cardDescriptionSize  = 24
 )
 
 // CardRows are the rows of the picture, in two columns.
@@ -373,9 +403,18 @@ func (b *Board) CardRows() []cardRow {
 			colour = []string{design.Dark.Gold, design.Dark.Silver, design.Dark.Bronze}[i]
 		}
 		nameWidth := cardName - cardDigit*len(count(int64(r.Score)))
+		second := ""
+		if r.Pair {
+			second = count(int64(r.Subscore))
+			if left := nameWidth - cardSubDigit*(len(second)+1); left >= cardMinName {
+				nameWidth = left
+			} else {
+				second = "" // the name says more
+			}
+		}
 		rows = append(rows, cardRow{
 			row: r, X: cardLeft + i/cardLines*cardColumn, Y: cardTop + i%cardLines*cardLine,
-			Short: shorten(r.Name(), nameWidth, cardSize), Colour: colour, NameWidth: nameWidth,
+			Short: shorten(r.Name(), nameWidth, cardSize), Colour: colour, NameWidth: nameWidth, Second: second,
 		})
 	}
 	return rows
@@ -383,6 +422,14 @@ func (b *Board) CardRows() []cardRow {
 
 // CardTitle is the title on the picture, with an ellipsis where it is cut.
 func (b *Board) CardTitle() string { return shorten(b.Title(), cardHeading, cardHeadingSize) }
+
+// CardDescription is the description on the picture, with an ellipsis where it is cut.
+func (b *Board) CardDescription() string {
+	return shorten(b.Description(), cardDescription, cardDescriptionSize)
+}
+
+// CardColours are those of the picture.
+func (b *Board) CardColours() design.Palette { return design.Dark.WithAccent(look(b.Appearance).Color) }
 
 // shorten cuts a text that would be wider than so many pixels in bold letters of a size, and ends it
 // with an ellipsis. Which font draws the picture is unknown, so that the widths are those of a wide one.

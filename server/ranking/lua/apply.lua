@@ -1,7 +1,8 @@
 -- KEYS: meta, rank, users, then the same three of the shadow, then fresh.
 -- ARGV: channel, board, updated (microseconds), moved, oldest (microseconds: the
 -- earliest time at which a change was recorded), complete, server, forwarded, then changes.
--- Returns how many changes were newer; -1 where the board is not loaded; or, with
+-- Returns how many changes were newer; -1 where the board is not loaded, or has no subscores and a
+-- change has one; or, with
 -- nothing applied, -since where a change was recorded before since, in a history
 -- that the store has lost. While a rebuild has claimed a shadow, the shadow gets
 -- every change too; if the rebuild lays the board out otherwise, the caller has to apply
@@ -14,8 +15,10 @@ local facts = redis.call('HMGET', KEYS[1], 'since', 'server', 'marked')
 local since = tonumber(facts[1] or 0)
 local elsewhere
 if life > 0 then
-    elsewhere = redis.call('HGET', KEYS[4], 'next')
-    since = math.max(since, tonumber(redis.call('HGET', KEYS[4], 'since') or 0))
+    local shadow = redis.call('HMGET', KEYS[4], 'next', 'since', 'order')
+    elsewhere = shadow[1]
+    since = math.max(since, tonumber(shadow[2] or 0))
+    measure(shadow[3])
 end
 if tonumber(ARGV[5]) < since then
     return -since
@@ -33,8 +36,8 @@ if not intact() then
     return -1
 end
 local applied = put(KEYS[2], KEYS[3], 9)
-if applied == 0 then
-    return 0
+if applied < 1 then
+    return applied
 end
 count()
 local top = renew(KEYS[1], KEYS[2])

@@ -178,7 +178,7 @@ func (r *Boards) askBatch(ctx context.Context, l piece.Layout, batch []*lookup, 
 	if err != nil {
 		return nil, piece.Translate(err)
 	}
-	s, err := got.snapshot(last)
+	s, err := got.snapshot(l, last)
 	if s == nil || err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (r *Boards) AskFirst(ctx context.Context, l piece.Layout) (*reading, []row,
 	}
 	if top != nil && top.seqs != nil {
 		// Rows that cannot be read are replaced.
-		if rows, err := unpackRows(top.rows); err == nil && len(rows) == scoreboard.TopSize {
+		if rows, err := unpackRows(top.orders, top.rows); err == nil && len(rows) == scoreboard.TopSize {
 			last := rows[len(rows)-1]
 			got, err := r.askParts(ctx, l, top, &query{positions: []Position{{
 				at: &position{last.key, last.member}, Before: scoreboard.TopSize,
@@ -143,7 +143,7 @@ func (r *Boards) StoreTop(ctx context.Context, l piece.Layout, got *reading, row
 	if !m.Applied && slices.Equal(seqs, got.top.seqs) {
 		return true, nil
 	}
-	top, members := packRows(rows)
+	top, members := packRows(got.top.orders, rows)
 	n, err := r.merge.Run(ctx, r.Redis, []string{r.Keys.Top(l.Board)}, piece.Channel, string(l.Board), got.top.epoch,
 		formatSequences(seqs), updated, got.total(), m.words(), top, members).Int64()
 	if err != nil {
@@ -166,28 +166,29 @@ func formatSequences(seqs []int64) string {
 }
 
 // packRows packs rows as first_rows in put.lua does, and once more with the whole member.
-func packRows(rows []row) (top, members []byte) {
+func packRows(o piece.Orders, rows []row) (top, members []byte) {
 	for i := range rows {
-		top = appendRow(top, rows[i].key, rows[i].member[piece.PrefixLength:])
-		members = appendRow(members, rows[i].key, rows[i].member)
+		member := rows[i].member
+		top = appendRow(top, rows[i].key, o.Tie(member), string(o.User(member)))
+		members = appendRow(members, rows[i].key, "", member)
 	}
 	return top, members
 }
 
-func appendRow(b []byte, key int64, name string) []byte {
-	b = append(strconv.AppendInt(b, int64(len(name)), 10), ' ')
+func appendRow(b []byte, key int64, head, name string) []byte {
+	b = append(strconv.AppendInt(b, int64(len(head)+len(name)), 10), ' ')
 	b = append(strconv.AppendInt(b, key, 10), ' ')
-	return append(b, name...)
+	return append(append(b, head...), name...)
 }
 
 // unpackRows is the inverse for whole members.
-func unpackRows(packed string) ([]row, error) {
+func unpackRows(o piece.Orders, packed string) ([]row, error) {
 	rows := make([]row, 0, scoreboard.TopSize)
 	for packed != "" {
 		length, rest, ok := strings.Cut(packed, " ")
 		key, rest, ok2 := strings.Cut(rest, " ")
 		n, err := strconv.Atoi(length)
-		if !ok || !ok2 || err != nil || n <= piece.PrefixLength || n > len(rest) {
+		if !ok || !ok2 || err != nil || n <= o.Width() || n > len(rest) {
 			return nil, fmt.Errorf("read the merged top of a board: row %d is malformed", len(rows)+1)
 		}
 		k, err := piece.ParseKey(key)

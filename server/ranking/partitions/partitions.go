@@ -19,7 +19,7 @@ type Boards struct {
 func New(c *piece.Conn, of *Layouts, p *piece.States) *Boards {
 	return &Boards{
 		Conn: c, layouts: of, pieces: p,
-		part:    redis.NewScript(piece.LuaCounts + piece.LuaSearch + piece.LuaTies + luaPart),
+		part:    redis.NewScript(piece.LuaWidth + piece.LuaCounts + piece.LuaSearch + piece.LuaTies + luaPart),
 		top:     redis.NewScript(luaTop),
 		merge:   redis.NewScript(luaMerge),
 		lookups: lookups{waiting: make(map[piece.Layout][]*lookup)},

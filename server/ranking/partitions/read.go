@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -19,7 +20,7 @@ func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, erro
 	if err != nil {
 		return nil, err
 	}
-	rows, err := unpackRows(s.top.rows)
+	rows, err := unpackRows(s.top.orders, s.top.rows)
 	if err != nil {
 		return nil, err
 	}
@@ -37,10 +38,10 @@ func (r *Boards) Top(ctx context.Context, l piece.Layout) (*scoreboard.Top, erro
 func (r *Boards) Around(
 	ctx context.Context, l piece.Layout, of *scoreboard.Position, before, behind int,
 ) (*scoreboard.Top, error) {
-	at := position{of.Key, piece.Prefix(of.ReachedAt) + string(of.User)}
+	at := position{of.Key, piece.Orders{Subscore: l.Subscore}.Member(of)}
 	q := &query{positions: []Position{{at: &at, Before: before, from: behind}}, shared: l.Shared}
 	if l.Shared {
-		q.positions = append(q.positions, Position{at: aheadOf(at.key)})
+		q.positions = append(q.positions, Position{at: aheadOf(l, at.key, at.member)})
 	}
 	s, err := r.readSnapshot(ctx, l, q)
 	if err != nil {
@@ -60,18 +61,24 @@ func (r *Boards) Around(
 	return top, nil
 }
 
-// aheadOf returns the position ahead of all members of a key: keys are integers.
-func aheadOf(key int64) *position { return &position{key: key - 1} }
+// aheadOf returns the position ahead of all members of a key and of the subscore that a prefix
+// begins with: keys are integers, and members are longer than a subscore.
+func aheadOf(l piece.Layout, key int64, prefix string) *position {
+	if l.Subscore == "" {
+		return &position{key: key - 1}
+	}
+	return &position{key, piece.Orders{Subscore: l.Subscore}.Tie(prefix)}
+}
 
 // top makes a page of rows; first is the 0-based rank of the first row.
 func (s *snapshot) page(l piece.Layout, rows []row, first int64) *scoreboard.Top {
 	top := &scoreboard.Top{
 		Board: l.Board, Epoch: s.top.epoch, Version: s.top.version, UpdatedAt: piece.MicroTime(s.top.updated),
-		AsOf: s.asOf, Total: s.total(), State: s.state,
+		AsOf: s.asOf, Total: s.total(), State: s.state, Subscores: s.top.orders.Subscore != "",
 		Entries: s.entries(rows, first), Reached: make([]time.Time, len(rows)),
 	}
 	for i := range rows {
-		top.Reached[i] = piece.ReachedAt(rows[i].member)
+		top.Reached[i] = s.top.orders.ReachedAt(rows[i].member)
 	}
 	return top
 }
@@ -79,29 +86,29 @@ func (s *snapshot) page(l piece.Layout, rows []row, first int64) *scoreboard.Top
 func (s *snapshot) entries(rows []row, first int64) []scoreboard.Entry {
 	entries := make([]scoreboard.Entry, len(rows))
 	for i := range rows {
-		entries[i] = scoreboard.Entry{
-			Rank: first + int64(i) + 1, User: scoreboard.UserID(rows[i].member[piece.PrefixLength:]),
-			Score: s.top.order.Score(rows[i].key),
-		}
+		entries[i] = s.top.orders.Entry(first+int64(i)+1, rows[i].key, rows[i].member)
 	}
 	return entries
 }
 
+// widthOf is the length of the prefixes of a board.
+func widthOf(l piece.Layout) int { return piece.Orders{Subscore: l.Subscore}.Width() }
+
 // standing is where a ranked user is; false for a user who is hidden or has no state.
-func standing(user scoreboard.UserID, raw string) (position, bool) {
-	s, err := piece.ParseState(raw)
+func standing(l piece.Layout, user scoreboard.UserID, raw string) (position, bool) {
+	s, err := piece.ParseState(raw, widthOf(l))
 	if err != nil || s.Hidden {
 		return position{}, false
 	}
-	return position{s.Key, raw[:piece.PrefixLength] + string(user)}, true
+	return position{s.Key, s.Prefix + string(user)}, true
 }
 
 // ranked is where the rank of a user is counted: up to the user or, with shared ranks, up to those
 // with a better key. The rank is the count then, or one more.
 func ranked(l piece.Layout, user scoreboard.UserID, raw string) (position, bool) {
-	at, ok := standing(user, raw)
+	at, ok := standing(l, user, raw)
 	if ok && l.Shared {
-		at = *aheadOf(at.key)
+		at = *aheadOf(l, at.key, at.member)
 	}
 	return at, ok
 }
@@ -111,7 +118,7 @@ func (r *Boards) Place(
 	ctx context.Context, l piece.Layout, user scoreboard.UserID, k int,
 ) (*scoreboard.Place, error) {
 	at := lookup{users: []scoreboard.UserID{user}, place: func(_ int, raw string) (position, bool) {
-		return standing(user, raw)
+		return standing(l, user, raw)
 	}}
 	if k > 0 {
 		at.before, at.from = k+1, k // with the user
@@ -122,7 +129,7 @@ func (r *Boards) Place(
 			if i > 0 {
 				return ranked(l, user, raw)
 			}
-			return standing(user, raw)
+			return standing(l, user, raw)
 		}
 	}
 	if err := r.look(ctx, l, &at); err != nil {
@@ -132,13 +139,14 @@ func (r *Boards) Place(
 	if at.counts[0] < 0 {
 		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, l.Board)
 	}
-	kept, err := piece.ParseState(at.states[0])
+	kept, err := piece.ParseState(at.states[0], widthOf(l))
 	if err != nil {
 		return nil, err
 	}
+	pair := s.top.orders.Pair(kept.Key, kept.Prefix)
 	p := &scoreboard.Place{
-		Board: l.Board, User: user, Score: s.top.order.Score(kept.Key), Rank: at.counts[0], Total: s.total(),
-		Version: s.top.version, Epoch: s.top.epoch, UpdatedAt: piece.ReachedAt(at.states[0]), AsOf: s.asOf,
+		Board: l.Board, User: user, Score: pair.Score, Subscore: pair.Subscore, Rank: at.counts[0], Total: s.total(),
+		Version: s.top.version, Epoch: s.top.epoch, UpdatedAt: s.top.orders.ReachedAt(kept.Prefix), AsOf: s.asOf,
 		UserVersion: kept.Version, Revision: kept.Revision, State: s.state,
 	}
 	if l.Shared {
@@ -146,7 +154,7 @@ func (r *Boards) Place(
 	}
 	if k > 0 {
 		rows := at.rows
-		member := at.states[0][:piece.PrefixLength] + string(user)
+		member := kept.Prefix + string(user)
 		own := slices.IndexFunc(rows, func(r row) bool { return r.member == member })
 		if own < 0 {
 			return nil, fmt.Errorf("read the neighbours of %s: the user is not in the sorted set", user)
@@ -183,17 +191,18 @@ func (r *Boards) List(
 			list.Missing = append(list.Missing, user)
 			continue
 		}
-		kept, err := piece.ParseState(of.states[i])
+		kept, err := piece.ParseState(of.states[i], widthOf(l))
 		if err != nil {
 			return nil, err
 		}
 		rank := of.counts[i]
 		if l.Shared {
 			rank++
-			members[user] = of.states[i][:piece.PrefixLength] + string(user)
+			members[user] = kept.Prefix + string(user)
 		}
+		pair := s.top.orders.Pair(kept.Key, kept.Prefix)
 		list.Entries = append(list.Entries, scoreboard.Entry{
-			Rank: rank, User: user, Score: s.top.order.Score(kept.Key),
+			Rank: rank, User: user, Score: pair.Score, Subscore: pair.Subscore,
 		})
 	}
 	slices.SortFunc(list.Entries, func(a, b scoreboard.Entry) int {
@@ -205,18 +214,18 @@ func (r *Boards) List(
 // Ranks is what ranks.lua computes for a board in one piece: keys are those of
 // standings that were just recorded, nil for the current rank.
 func (r *Boards) Ranks(
-	ctx context.Context, l piece.Layout, users []scoreboard.UserID, keys []*int64,
+	ctx context.Context, l piece.Layout, users []scoreboard.UserID, keys []*piece.Keys,
 ) ([]*int64, error) {
 	of := make([]*lookup, len(users))
 	for i, user := range users {
 		of[i] = &lookup{users: []scoreboard.UserID{user}, place: func(_ int, raw string) (position, bool) {
-			if recorded(user, raw, keys[i]) {
-				return upToKey(l, *keys[i]), true
+			if recorded(l, user, raw, keys[i]) {
+				return upToKeys(l, *keys[i]), true
 			}
 			return ranked(l, user, raw)
 		}}
 		if keys[i] != nil {
-			of[i].guess = new(upToKey(l, *keys[i])) // most are ranked before they are applied
+			of[i].guess = new(upToKeys(l, *keys[i])) // most are ranked before they are applied
 		}
 	}
 	if err := r.look(ctx, l, of...); err != nil {
@@ -228,11 +237,11 @@ func (r *Boards) Ranks(
 		if rank < 0 {
 			continue
 		}
-		now := recorded(user, raw, keys[i])
+		now := recorded(l, user, raw, keys[i])
 		if now || l.Shared {
 			rank++
 		}
-		if old, ok := standing(user, raw); now && ok && old.key <= *keys[i] {
+		if old, ok := standing(l, user, raw); now && ok && compareRows(row(old), row(upToKeys(l, *keys[i]))) <= 0 {
 			rank-- // the user's own old entry is among those counted
 		}
 		ranks[i] = &rank
@@ -240,16 +249,28 @@ func (r *Boards) Ranks(
 	return ranks, nil
 }
 
-// upToKey is where the rank of a standing of a key is counted that was just recorded.
-func upToKey(l piece.Layout, key int64) position {
-	if l.Shared {
-		return *aheadOf(key)
+// upToKeys is where the rank of a standing of some keys is counted that was just recorded.
+func upToKeys(l piece.Layout, keys piece.Keys) position {
+	switch {
+	case l.Subscore == "" && l.Shared:
+		return *aheadOf(l, keys.Key, "")
+	case l.Subscore == "":
+		return position{key: keys.Key}
+	case l.Shared:
+		return *aheadOf(l, keys.Key, piece.SubPrefix(keys.SubKey))
 	}
-	return position{key: key}
+	return position{keys.Key, piece.SubPrefix(keys.SubKey) + behindAll}
 }
 
-// recorded reports whether a user's standing of a key, if there is one, was not applied yet.
-func recorded(user scoreboard.UserID, raw string, key *int64) bool {
-	at, ranked := standing(user, raw)
-	return key != nil && (!ranked || at.key != *key)
+// behindAll is behind every time and user.
+const behindAll = "\xff\xff\xff\xff\xff\xff\xff\xff\xff"
+
+// recorded reports whether a user's standing of some keys, if there is one, was not applied yet.
+func recorded(l piece.Layout, user scoreboard.UserID, raw string, keys *piece.Keys) bool {
+	if keys == nil {
+		return false
+	}
+	at, ranked := standing(l, user, raw)
+	same := at.key == keys.Key && (l.Subscore == "" || strings.HasPrefix(at.member, piece.SubPrefix(keys.SubKey)))
+	return !ranked || !same
 }

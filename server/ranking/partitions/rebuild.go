@@ -75,13 +75,14 @@ type Rebuilds struct {
 
 // NewRebuilds merges tops by parts.
 func NewRebuilds(c *piece.Conn, of *Layouts, parts *Boards, shadows piece.ShadowScripts) *Rebuilds {
+	put := piece.LuaWidth + piece.LuaPut
 	return &Rebuilds{
 		Conn: c, layouts: of, partitions: parts, shadows: shadows,
 		Begin:        redis.NewScript(luaDivide + luaBegin),
 		reserve:      redis.NewScript(luaDivide + luaReserve),
 		redirect:     redis.NewScript(piece.LuaStamp + luaRedirect),
-		join:         redis.NewScript(piece.LuaPut + piece.LuaCounts + piece.LuaStamp + luaJoin + piece.LuaSwap),
-		quietSwap:    redis.NewScript(piece.LuaPut + piece.LuaQuiet + piece.LuaCounts + piece.LuaStamp + piece.LuaSwap),
+		join:         redis.NewScript(put + piece.LuaCounts + piece.LuaStamp + luaJoin + piece.LuaSwap),
+		quietSwap:    redis.NewScript(put + piece.LuaQuiet + piece.LuaCounts + piece.LuaStamp + piece.LuaSwap),
 		DiscardPart:  redis.NewScript(luaDiscard),
 		ForgetLayout: redis.NewScript(luaForget),
 	}
@@ -129,7 +130,8 @@ func (r *Rebuilds) ClaimLayout(ctx context.Context, b *scoreboard.Board, token s
 		names = nil // it is the shadow of the board
 	}
 	if err := r.Each(ctx, append(names, p.claims()...), func(run piece.Runner, name scoreboard.BoardID) *redis.Cmd {
-		return run(r.shadows.Claim, r.Keys.Shadow(name), token, piece.ClaimTTL.Milliseconds())
+		return run(r.shadows.Claim, r.Keys.Shadow(name), token, piece.ClaimTTL.Milliseconds(),
+			piece.OrdersOf(b).String())
 	}, func(_ scoreboard.BoardID, n int64) error {
 		claimed = claimed && n == 1
 		return nil
@@ -228,7 +230,7 @@ func (r *Rebuilds) SwapLayout(
 		return 0, err
 	}
 	keys := append([]string{r.Keys.Top(board.ID)}, r.Keys.Both(board.ID)...)
-	n, err := r.Begin.Run(ctx, r.Redis, keys, token, s.Epoch, s.UpdatedAt.UnixMicro(), string(board.Order),
+	n, err := r.Begin.Run(ctx, r.Redis, keys, token, s.Epoch, s.UpdatedAt.UnixMicro(), piece.OrdersOf(board).String(),
 		time.Now().UnixMicro(), s.AsOf.UnixMicro(), p.To.Count).Int64()
 	if err == nil {
 		err = piece.SwapError(n)

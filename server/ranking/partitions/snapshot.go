@@ -49,6 +49,8 @@ type query struct {
 	positions []Position
 	users     [][]scoreboard.UserID // whose states to return, by partition; nil: none
 	shared    bool                  // return shared ranks
+	// anySubscore accepts a board whatever its subscores are.
+	anySubscore bool
 }
 
 // partition is what a partition answered.
@@ -67,7 +69,7 @@ type mergedTop struct {
 	piece.Basis
 	fresh                   *piece.Freshness
 	epoch, version, updated int64
-	order                   scoreboard.Order
+	orders                  piece.Orders
 	of                      int     // partitions
 	seqs                    []int64 // nil: no rows were merged yet
 	rows                    string
@@ -132,31 +134,35 @@ func (got *reading) rows(i int) []row {
 	return all
 }
 
-// better is how many members have a better key than the first of rows that were returned around
-// position i; same is how many have one than the position.
+// better is how many members have a better key, and subscore, than the first of rows that were
+// returned around position i; same is how many have one than the position.
 func (got *reading) better(first *row, i int, at *position, same int64) (n int64) {
-	switch {
-	case first.key == at.key:
+	o := got.top.orders
+	switch c := compareRows(tieOf(o, *first), tieOf(o, row(*at))); {
+	case c == 0:
 		return same
-	case first.key > at.key:
+	case c > 0:
 		return got.upTo(i)
 	}
 	for _, p := range got.parts {
-		n += p.better(first, i, at)
+		n += p.better(o, first, i, at)
 	}
 	return n
 }
 
+// tieOf is what rows that share a rank have in common.
+func tieOf(o piece.Orders, r row) row { return row{r.key, o.Tie(r.member)} }
+
 // better is better within a partition, for a row of any partition before the position. Where the
 // partition's first row is behind that, it has none before.
-func (p *partition) better(first *row, i int, at *position) int64 {
+func (p *partition) better(o piece.Orders, first *row, i int, at *position) int64 {
 	rows := p.rows[i]
-	if len(rows) > 0 && rows[0].key == first.key {
+	if len(rows) > 0 && tieOf(o, rows[0]) == tieOf(o, *first) {
 		return p.ahead[i]
 	}
 	n := p.upTo[i]
 	for j := range rows {
-		if compareRows(rows[j], row(*at)) <= 0 && rows[j].key >= first.key {
+		if compareRows(rows[j], row(*at)) <= 0 && compareRows(tieOf(o, rows[j]), tieOf(o, *first)) >= 0 {
 			n--
 		}
 	}
@@ -216,7 +222,7 @@ func (r *Boards) askTop(
 		if answers[i] == nil {
 			continue
 		}
-		if states[i], err = ParsePartition(answers[i], nil, len(users)); err != nil {
+		if states[i], err = ParsePartition(answers[i], 0, nil, len(users)); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -247,8 +253,12 @@ func (r *Boards) askParts(ctx context.Context, l piece.Layout, top *mergedTop, q
 		return nil, err
 	}
 	got := &reading{top: top, parts: make([]*partition, l.Count)}
+	var orders piece.Orders
+	if top != nil {
+		orders = top.orders
+	}
 	for i, answer := range answers {
-		if got.parts[i], err = ParsePartition(answer, q.positions, len(own(i))); err != nil {
+		if got.parts[i], err = ParsePartition(answer, orders.Width(), q.positions, len(own(i))); err != nil {
 			return nil, err
 		}
 		if p := got.parts[i]; p != nil {
@@ -304,7 +314,7 @@ func ParseTop(answer *redis.Cmd) (*mergedTop, error) {
 	h := &mergedTop{fresh: reply.Freshness(), total: -1}
 	h.Basis = reply.Basis()
 	h.epoch, h.version, h.updated = reply.Int(0), reply.Int(1), reply.Int(2)
-	h.order = scoreboard.Order(reply.Text(3))
+	h.orders = piece.ParseOrders(reply.Text(3))
 	h.of = int(reply.Int(4))
 	if text, merged := reply.Values[5].(string); merged {
 		if h.seqs, err = parseSequences(text); err != nil {
@@ -321,8 +331,8 @@ func ParseTop(answer *redis.Cmd) (*mergedTop, error) {
 }
 
 // ParsePartition reads what part.lua returned, without freshness unless it was asked for; nil
-// for a partition that is not loaded.
-func ParsePartition(answer *redis.Cmd, list []Position, users int) (*partition, error) {
+// for a partition that is not loaded. Its members have prefixes of this length.
+func ParsePartition(answer *redis.Cmd, width int, list []Position, users int) (*partition, error) {
 	values, err := answer.Slice()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
@@ -358,7 +368,7 @@ func ParsePartition(answer *redis.Cmd, list []Position, users int) (*partition, 
 			continue
 		}
 		p.ahead[i] = reply.Int(at)
-		if p.rows[i], err = parseRows(reply.Values[at+1]); err != nil {
+		if p.rows[i], err = parseRows(reply.Values[at+1], width); err != nil {
 			return nil, err
 		}
 		at += 2
@@ -366,7 +376,7 @@ func ParsePartition(answer *redis.Cmd, list []Position, users int) (*partition, 
 	return p, reply.Err
 }
 
-func parseRows(value any) ([]row, error) {
+func parseRows(value any, width int) ([]row, error) {
 	values, ok := value.([]any)
 	if !ok {
 		return nil, fmt.Errorf("read rows: the reply %v is malformed", value)
@@ -379,7 +389,7 @@ func parseRows(value any) ([]row, error) {
 			return nil, err
 		}
 		member := reply.Text(i)
-		if len(member) <= piece.PrefixLength {
+		if len(member) <= width {
 			return nil, fmt.Errorf("read a row: the member %q is too short", member)
 		}
 		rows = append(rows, row{key, member})
@@ -428,7 +438,10 @@ func (r *Boards) readSnapshot(ctx context.Context, l piece.Layout, q *query) (s 
 		if err != nil {
 			return false, piece.Translate(err)
 		}
-		s, err = got.snapshot(last)
+		if q.anySubscore && got.top != nil {
+			l.Subscore = got.top.orders.Subscore
+		}
+		s, err = got.snapshot(l, last)
 		return s != nil, err
 	})
 }
@@ -451,9 +464,11 @@ func retryRead(ctx context.Context, read func(last bool) (bool, error)) error {
 
 // snapshot returns the reading if it fits together, or nil. At the last attempt it may lack changes
 // that the merged top includes.
-func (got *reading) snapshot(last bool) (*snapshot, error) {
+func (got *reading) snapshot(l piece.Layout, last bool) (*snapshot, error) {
 	switch {
 	case !got.complete():
+		return nil, scoreboard.ErrNotLoaded
+	case l.Check(got.top.orders) != nil:
 		return nil, scoreboard.ErrNotLoaded
 	case !got.sameEpoch() || got.top.seqs == nil:
 		return nil, nil // a rebuild swaps partitions in

@@ -56,7 +56,7 @@ func (r *Boards) ConditionOf(
 	if err != nil {
 		return ConditionUnknown, piece.Translate(fmt.Errorf("check board %s: %w", b.ID, err))
 	}
-	if !got.complete() || !got.sameEpoch() {
+	if !got.complete() || !got.sameEpoch() || got.top.orders.Subscore != b.Subscore {
 		return ConditionMissing, nil
 	}
 	bases := []*piece.Basis{&got.top.Basis}
@@ -119,7 +119,7 @@ func (r *Boards) Status(ctx context.Context, l piece.Layout) (*scoreboard.Rankin
 	if err != nil {
 		return nil, err
 	}
-	s, err := r.readSnapshot(ctx, l, &query{})
+	s, err := r.readSnapshot(ctx, l, &query{anySubscore: true})
 	if errors.Is(err, scoreboard.ErrNotLoaded) {
 		return status, nil
 	}

@@ -17,7 +17,7 @@ func AppendChange(args []any, c *scoreboard.Change) []any {
 		hidden = "1"
 	}
 	return append(
-		args, string(c.User), strconv.FormatInt(c.Revision, 10), strconv.FormatInt(c.Key, 10), Prefix(c.ReachedAt),
+		args, string(c.User), strconv.FormatInt(c.Revision, 10), strconv.FormatInt(c.Key, 10), prefix(c),
 		strconv.FormatInt(c.Version, 10), hidden,
 	)
 }
@@ -33,11 +33,15 @@ const (
 	Traced   = "trace="
 )
 
-// AppendMoved writes "user score revision version " for a notice.
+// AppendMoved writes "user score revision version " for a notice; the score is "score:subscore"
+// unless the latter is 0.
 func AppendMoved(b []byte, c *scoreboard.Change) []byte {
 	b = append(b, c.User...)
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, int64(c.Score), 10)
+	if c.Subscore != 0 {
+		b = strconv.AppendInt(append(b, ':'), int64(c.Subscore), 10)
+	}
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, c.Revision, 10)
 	b = append(b, ' ')

@@ -23,6 +23,17 @@ type Layout struct {
 	Count int
 	// Shared has a read return shared ranks; nothing in Redis says whether a board has them.
 	Shared bool
+	// Subscore is the order of the subscores that a read expects; a board without them in Redis was
+	// built by a build that knows none, and is not loaded.
+	Subscore scoreboard.Order
+}
+
+// Check returns scoreboard.ErrNotLoaded unless a board has the subscores that a read expects.
+func (l Layout) Check(found Orders) error {
+	if found.Subscore != l.Subscore {
+		return scoreboard.ErrNotLoaded
+	}
+	return nil
 }
 
 // partSeparator cannot be part of a board's name.

@@ -56,19 +56,16 @@ func (r *Reply) Freshness() *Freshness {
 
 // Entries calls do with the rows from index i on, which alternate member and key.
 // first is the 0-based rank of the first row.
-func (r *Reply) Entries(i int, first int64, order scoreboard.Order, do func(e scoreboard.Entry, reached time.Time)) {
+func (r *Reply) Entries(i int, first int64, o Orders, do func(e scoreboard.Entry, reached time.Time)) {
 	for ; i+1 < len(r.Values); i += 2 {
 		member := r.Text(i)
 		key, err := ParseKey(r.Text(i + 1))
-		if err != nil || len(member) <= PrefixLength {
+		if err != nil || len(member) <= o.Width() {
 			r.fail(i)
 			return
 		}
 		first++
-		do(
-			scoreboard.Entry{Rank: first, User: scoreboard.UserID(member[PrefixLength:]), Score: order.Score(key)},
-			ReachedAt(member),
-		)
+		do(o.Entry(first, key, member), o.ReachedAt(member))
 	}
 }
 

@@ -4,6 +4,9 @@ import (
 	_ "embed"
 )
 
+//go:embed lua/width.lua
+var LuaWidth string
+
 //go:embed lua/put.lua
 var LuaPut string
 

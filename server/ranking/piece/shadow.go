@@ -20,7 +20,7 @@ type ShadowScripts struct{ Claim, Fill, Fence, Release *redis.Script }
 func NewShadowScripts() ShadowScripts {
 	return ShadowScripts{
 		Claim:   redis.NewScript(LuaServer + LuaStamp + luaClaim),
-		Fill:    redis.NewScript(LuaPut + luaFill),
+		Fill:    redis.NewScript(LuaWidth + LuaPut + luaFill),
 		Fence:   redis.NewScript(LuaStamp + luaFence),
 		Release: redis.NewScript(luaRelease),
 	}
@@ -69,7 +69,7 @@ func SwapArguments(
 	board *scoreboard.Board, name scoreboard.BoardID, token string, s *scoreboard.Snapshot, minimum int64,
 ) []any {
 	return []any{
-		token, Channel, string(name), s.Epoch, s.UpdatedAt.UnixMicro(), string(board.Order), minimum,
+		token, Channel, string(name), s.Epoch, s.UpdatedAt.UnixMicro(), OrdersOf(board).String(), minimum,
 		time.Now().UnixMicro(), s.AsOf.UnixMicro(),
 	}
 }

@@ -68,10 +68,14 @@ func (r *States) OrphansOf(
 	if err != nil {
 		return nil, Translate(fmt.Errorf("find orphaned members of board %s: %w", board, err))
 	}
+	width, found, err := widthOf(found, -1)
+	if err != nil {
+		return nil, fmt.Errorf("find orphaned members of board %s: %w", board, err)
+	}
 	orphans := make([]scoreboard.OrphanedMember, len(found))
 	for i, member := range found {
 		orphans[i] = scoreboard.OrphanedMember{
-			User:   scoreboard.UserID(member[min(PrefixLength, len(member)):]),
+			User:   scoreboard.UserID(member[min(width, len(member)):]),
 			Member: member,
 		}
 	}
@@ -89,11 +93,11 @@ type States struct {
 func NewStates(c *Conn) *States {
 	return &States{
 		Conn:          c,
-		states:        redis.NewScript(LuaCounts + luaStates),
-		RepairScript:  redis.NewScript(LuaPut + LuaCounts + luaRepair),
-		OrphansScript: redis.NewScript(LuaPut + LuaCounts + luaOrphans),
-		QuietRepair:   redis.NewScript(LuaPut + LuaQuiet + LuaCounts + luaRepair),
-		QuietOrphans:  redis.NewScript(LuaPut + LuaQuiet + LuaCounts + luaOrphans),
+		states:        redis.NewScript(LuaWidth + LuaCounts + luaStates),
+		RepairScript:  redis.NewScript(LuaWidth + LuaPut + LuaCounts + luaRepair),
+		OrphansScript: redis.NewScript(LuaWidth + LuaPut + LuaCounts + luaOrphans),
+		QuietRepair:   redis.NewScript(LuaWidth + LuaPut + LuaQuiet + LuaCounts + luaRepair),
+		QuietOrphans:  redis.NewScript(LuaWidth + LuaPut + LuaQuiet + LuaCounts + luaOrphans),
 	}
 }
 
@@ -112,25 +116,46 @@ func (r *States) Read(
 	if err != nil {
 		return nil, Translate(fmt.Errorf("read %d states of board %s: %w", len(users), name, err))
 	}
+	width, found, err := widthOf(found, 2*len(users))
+	if err != nil {
+		return nil, fmt.Errorf("read %d states of board %s: %w", len(users), name, err)
+	}
 	states := make([]scoreboard.RankedState, len(users))
 	for i := range states {
-		states[i] = readState(found[2*i], found[2*i+1])
+		states[i] = readState(found[2*i], found[2*i+1], width)
 	}
 	return states, nil
 }
 
+// widthOf takes the length of the prefix, which comes first, from a reply with want more values;
+// -1: with any number of them.
+func widthOf(reply []string, want int) (int, []string, error) {
+	if len(reply) == 0 || want >= 0 && len(reply) != 1+want {
+		return 0, nil, fmt.Errorf("a script replied with %d values, want %d", len(reply), 1+want)
+	}
+	width, err := strconv.Atoi(reply[0])
+	if err != nil || width != keyLength && width != 2*keyLength {
+		return 0, nil, fmt.Errorf("a script replied with the length %q of the prefix", reply[0])
+	}
+	return width, reply[1:], nil
+}
+
 // readState parses a state and the key in the sorted set. A malformed state gets a
 // revision that matches nothing.
-func readState(raw, key string) scoreboard.RankedState {
+func readState(raw, key string, width int) scoreboard.RankedState {
 	s := scoreboard.RankedState{Raw: raw}
 	if raw == "" {
 		return s
 	}
-	kept, err := ParseState(raw)
+	kept, err := ParseState(raw, width)
 	if err != nil {
 		return scoreboard.RankedState{Raw: raw, Revision: math.MinInt64}
 	}
-	s.Key, s.Revision, s.Hidden, s.ReachedAt = kept.Key, kept.Revision, kept.Hidden, ReachedAt(raw)
+	s.Key, s.Revision, s.Hidden = kept.Key, kept.Revision, kept.Hidden
+	if width > keyLength {
+		s.SubKey = parseSubKey(raw)
+	}
+	s.ReachedAt = reachedAt(kept.Prefix)
 	if key != "" {
 		n, err := ParseKey(key)
 		s.Ranked = err == nil && n == s.Key
@@ -149,7 +174,7 @@ func (r *States) Repair(
 	}
 	n, err := script.Run(ctx, r.Redis, r.Keys.Live(name), Channel, string(correct.Board),
 		AppendMoved(nil, correct), string(correct.User), wrong.Raw,
-		strconv.FormatInt(correct.Revision, 10), strconv.FormatInt(correct.Key, 10), Prefix(correct.ReachedAt),
+		strconv.FormatInt(correct.Revision, 10), strconv.FormatInt(correct.Key, 10), prefix(correct),
 		strconv.FormatInt(correct.Version, 10), hidden).Int64()
 	if err == nil && n < 0 {
 		err = scoreboard.ErrNotLoaded

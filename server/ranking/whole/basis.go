@@ -12,7 +12,8 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// FoundBasis is the basis of a board; nil for a board that Redis does not hold.
+// FoundBasis is the basis of a board; nil for a board that Redis does not hold, or holds without
+// the subscores that it has: a build that knows none has built it.
 type FoundBasis struct {
 	*piece.Basis
 	Err error // the board could not be read
@@ -29,8 +30,8 @@ func (r *Boards) Bases(ctx context.Context, boards []scoreboard.Board) (found []
 				answers[i] = run(r.basis, r.Keys.Live(some[i].ID))
 			}
 		})
-		for _, answer := range answers {
-			one := basisOf(answer)
+		for i, answer := range answers {
+			one := basisOf(answer, piece.Layout{Subscore: some[i].Subscore})
 			if one.Err != nil && !piece.IsBroken(one.Err) && err == nil {
 				err = piece.Translate(fmt.Errorf("check %d boards: %w", len(some), one.Err))
 			}
@@ -40,7 +41,7 @@ func (r *Boards) Bases(ctx context.Context, boards []scoreboard.Board) (found []
 	return found, err
 }
 
-func basisOf(answer *redis.Cmd) FoundBasis {
+func basisOf(answer *redis.Cmd, l piece.Layout) FoundBasis {
 	values, err := answer.Slice()
 	if errors.Is(err, redis.Nil) {
 		return FoundBasis{}
@@ -48,10 +49,14 @@ func basisOf(answer *redis.Cmd) FoundBasis {
 	if err != nil {
 		return FoundBasis{Err: err}
 	}
-	reply, err := piece.NewReply(values, 5)
+	reply, err := piece.NewReply(values, 6)
 	if err != nil {
 		return FoundBasis{Err: err}
 	}
 	b := reply.Basis()
+	order, _ := reply.Values[0].(string)
+	if reply.Err == nil && l.Check(piece.ParseOrders(order)) != nil {
+		return FoundBasis{}
+	}
 	return FoundBasis{&b, reply.Err}
 }

@@ -28,12 +28,12 @@ type Boards struct {
 func New(c *piece.Conn, p *piece.States) *Boards {
 	return &Boards{
 		Conn: c, pieces: p,
-		top:     redis.NewScript(piece.LuaCounts + luaTop),
-		page:    redis.NewScript(piece.LuaCounts + piece.LuaSearch + piece.LuaTies + luaPage),
-		place:   redis.NewScript(piece.LuaCounts + piece.LuaTies + luaPlace),
-		list:    redis.NewScript(piece.LuaCounts + piece.LuaTies + luaList),
-		ranking: redis.NewScript(piece.LuaCounts + piece.LuaTies + luaRanks),
-		basis:   redis.NewScript(piece.LuaCounts + luaBasis),
+		top:     redis.NewScript(piece.LuaWidth + piece.LuaCounts + luaTop),
+		page:    redis.NewScript(piece.LuaWidth + piece.LuaCounts + piece.LuaSearch + piece.LuaTies + luaPage),
+		place:   redis.NewScript(piece.LuaWidth + piece.LuaCounts + piece.LuaSearch + piece.LuaTies + luaPlace),
+		list:    redis.NewScript(piece.LuaWidth + piece.LuaCounts + piece.LuaSearch + piece.LuaTies + luaList),
+		ranking: redis.NewScript(piece.LuaWidth + piece.LuaCounts + piece.LuaSearch + piece.LuaTies + luaRanks),
+		basis:   redis.NewScript(piece.LuaWidth + piece.LuaCounts + luaBasis),
 	}
 }
 
@@ -47,7 +47,7 @@ func (r *Boards) Around(
 	ctx context.Context, l piece.Layout, at *scoreboard.Position, before, behind int,
 ) (*scoreboard.Top, error) {
 	return r.rows(
-		ctx, l, r.page, behind, strconv.FormatInt(at.Key, 10), piece.Prefix(at.ReachedAt)+string(at.User), before,
+		ctx, l, r.page, behind, strconv.FormatInt(at.Key, 10), piece.Orders{Subscore: l.Subscore}.Member(at), before,
 		sharedArgument(l),
 	)
 }
@@ -70,6 +70,10 @@ func (r *Boards) rows(
 	if err != nil {
 		return nil, piece.Translate(fmt.Errorf("read %d rows of board %s: %w", limit, board, err))
 	}
+	orders := piece.ParseOrders(reply.Text(3))
+	if err := l.Check(orders); err != nil {
+		return nil, err
+	}
 	top := &scoreboard.Top{
 		Board:     board,
 		Epoch:     reply.Int(0),
@@ -78,11 +82,12 @@ func (r *Boards) rows(
 		AsOf:      reply.AsOf,
 		Total:     reply.Int(4),
 		State:     reply.State,
+		Subscores: orders.Subscore != "",
 		Entries:   make([]scoreboard.Entry, 0, (len(reply.Values)-7)/2),
 		Reached:   make([]time.Time, 0, (len(reply.Values)-7)/2),
 	}
 	users := make([]byte, 0, 16*cap(top.Entries))
-	reply.Entries(7, reply.Int(5), scoreboard.Order(reply.Text(3)), func(e scoreboard.Entry, reached time.Time) {
+	reply.Entries(7, reply.Int(5), orders, func(e scoreboard.Entry, reached time.Time) {
 		top.Entries, top.Reached = append(top.Entries, e), append(top.Reached, reached)
 		users = append(users, e.User...)
 	})
@@ -113,20 +118,25 @@ func (r *Boards) Place(
 	if len(reply.Values) < 6 {
 		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s has no score on board %s", user, board)
 	}
-	order, raw := scoreboard.Order(reply.Text(2)), reply.Text(5)
-	kept, err := piece.ParseState(raw)
+	orders, raw := piece.ParseOrders(reply.Text(2)), reply.Text(5)
+	if err := l.Check(orders); err != nil {
+		return nil, err
+	}
+	kept, err := piece.ParseState(raw, orders.Width())
 	if err != nil {
 		return nil, err
 	}
+	pair := orders.Pair(kept.Key, raw)
 	p := &scoreboard.Place{
-		Board: board, User: user, Score: order.Score(kept.Key), Rank: reply.Int(4) + 1, Total: reply.Int(3),
-		Version: reply.Int(1), Epoch: reply.Int(0), UpdatedAt: piece.ReachedAt(raw), AsOf: reply.AsOf,
+		Board: board, User: user, Score: pair.Score, Subscore: pair.Subscore,
+		Rank: reply.Int(4) + 1, Total: reply.Int(3),
+		Version: reply.Int(1), Epoch: reply.Int(0), UpdatedAt: orders.ReachedAt(raw), AsOf: reply.AsOf,
 		UserVersion: kept.Version, Revision: kept.Revision, State: reply.State,
 	}
 	if k > 0 {
 		p.Neighbours = make([]scoreboard.Entry, 0, (len(reply.Values)-8)/2)
 		reply.Entries(
-			8, reply.Int(6), order,
+			8, reply.Int(6), orders,
 			func(e scoreboard.Entry, _ time.Time) { p.Neighbours = append(p.Neighbours, e) },
 		)
 		if l.Shared {
@@ -161,7 +171,10 @@ func (r *Boards) List(
 		Total:   reply.Int(3),
 		State:   reply.State,
 	}
-	order := scoreboard.Order(reply.Text(2))
+	orders := piece.ParseOrders(reply.Text(2))
+	if err := of.Check(orders); err != nil {
+		return nil, err
+	}
 	var members map[scoreboard.UserID]string // in the order of those with the same rank
 	if of.Shared {
 		members = make(map[scoreboard.UserID]string, len(users))
@@ -173,14 +186,17 @@ func (r *Boards) List(
 			continue
 		}
 		raw := reply.Text(5 + 2*i)
-		kept, err := piece.ParseState(raw)
+		kept, err := piece.ParseState(raw, orders.Width())
 		if err != nil {
 			return nil, err
 		}
 		if of.Shared {
-			members[user] = raw[:piece.PrefixLength] + string(user)
+			members[user] = kept.Prefix + string(user)
 		}
-		l.Entries = append(l.Entries, scoreboard.Entry{Rank: rank + 1, User: user, Score: order.Score(kept.Key)})
+		pair := orders.Pair(kept.Key, raw)
+		l.Entries = append(l.Entries, scoreboard.Entry{
+			Rank: rank + 1, User: user, Score: pair.Score, Subscore: pair.Subscore,
+		})
 	}
 	if reply.Err != nil {
 		return nil, fmt.Errorf("read %d standings of board %s: %w", len(users), board, reply.Err)
@@ -193,17 +209,24 @@ func (r *Boards) List(
 
 // Ranks ranks users by keys of standings that were just recorded, nil for the current rank.
 func (r *Boards) Ranks(
-	ctx context.Context, l piece.Layout, users []scoreboard.UserID, keys []*int64,
+	ctx context.Context, l piece.Layout, users []scoreboard.UserID, keys []*piece.Keys,
 ) ([]*int64, error) {
 	board := l.Board
-	args := make([]any, 1, 1+2*len(users))
-	args[0] = sharedArgument(l)
+	args := make([]any, 2, 2+3*len(users))
+	args[0], args[1] = sharedArgument(l), piece.Orders{Subscore: l.Subscore}.Width()
 	for i, user := range users {
 		key := ""
 		if keys[i] != nil {
-			key = strconv.FormatInt(*keys[i], 10)
+			key = strconv.FormatInt(keys[i].Key, 10)
 		}
 		args = append(args, string(user), key)
+		switch {
+		case l.Subscore == "":
+		case keys[i] == nil:
+			args = append(args, "")
+		default:
+			args = append(args, piece.SubPrefix(keys[i].SubKey))
+		}
 	}
 	run, from := r.ranking.Run, redis.Scripter(r.Redis)
 	if r.Replica {

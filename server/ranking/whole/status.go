@@ -26,7 +26,7 @@ func (r *Boards) Status(ctx context.Context, l piece.Layout) (*scoreboard.Rankin
 	if shadow, err := r.Redis.Exists(ctx, r.Keys.Shadow(board)[0]).Result(); err == nil {
 		c.Rebuilding = shadow == 1
 	}
-	found, err := r.Bases(ctx, []scoreboard.Board{{ID: board}})
+	found, err := r.Bases(ctx, []scoreboard.Board{{ID: board, Subscore: piece.ParseOrders(meta["order"]).Subscore}})
 	if err != nil {
 		return nil, err
 	}

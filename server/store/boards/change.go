@@ -27,6 +27,11 @@ where family_id = $1`
 	// Standings of ended periods are shown as those of the current one.
 	sqlSetMetadata = `update boards set metadata = nullif($2, '') where family_id = $1`
 
+	// A null in $2 removes a field, and a field that $2 lacks stays.
+	sqlSetAppearance = `update boards
+set appearance = nullif(jsonb_strip_nulls(coalesce(appearance, '{}') || $2::jsonb), '{}')
+where family_id = $1`
+
 	sqlPartition = `update boards set partitions = $2
 where family_id = $1 and status <> 'archived' and closed_at is null`
 
@@ -37,11 +42,11 @@ where family_id = $1 and status <> 'archived' and closed_at is null`
 
 	// The board itself has the version that its next instances get.
 	sqlBound = `update boards set min_delta = $2, max_delta = $3, min_score = $4, max_score = $5, bounds_version = $6,
-    attempts = $7
+    attempts = $7, pair_min_delta = $8, pair_max_delta = $9, min_subscore = $10, max_subscore = $11
 where family_id = $1 and status <> 'archived' and closed_at is null`
 )
 
-// ChangeBoard changes a board: its labels, with those of all its instances; its bounds, its tiers,
+// ChangeBoard changes a board: its labels and appearance, with those of all its instances; its bounds, its tiers,
 // the requirements of increments, who must join, and in how many partitions it is ranked, with those of its
 // instances that have not ended. Bounds and requirements apply to every transaction that locks the
 // board afterwards, the partitions from the next rebuild on, which is due then. For an archived board it
@@ -94,6 +99,11 @@ func (s *Boards) ChangeBoard(
 				return err
 			}
 		}
+		if change.Appearance != nil {
+			if _, err := tx.Exec(ctx, sqlSetAppearance, id, appearanceFields(change.Appearance)); err != nil {
+				return err
+			}
+		}
 		if change.Partitions != nil {
 			if _, err := tx.Exec(ctx, sqlPartition, id, *change.Partitions); err != nil {
 				return err
@@ -123,8 +133,9 @@ func changeBounds(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, change 
 	if err != nil || !changed {
 		return err
 	}
-	_, err = tx.Exec(ctx, sqlBound, id, b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.BoundsVersion+1,
-		b.Attempts)
+	pairs := pairColumns(b)
+	_, err = tx.Exec(ctx, sqlBound, id, pairs.outerMin, pairs.outerMax, b.MinScore, b.MaxScore, b.BoundsVersion+1,
+		b.Attempts, pairs.minDelta, pairs.maxDelta, pairs.min, pairs.max)
 	return err
 }
 
@@ -139,6 +150,23 @@ func changeJoin(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, change *s
 	}
 	_, err = tx.Exec(ctx, sqlSetJoin, id, b.Join.Required, b.Join.MaxPlayers, b.Join.Late)
 	return err
+}
+
+// appearanceFields returns what a change sets, by the names of the document; nil removes a field.
+func appearanceFields(change *scoreboard.AppearanceChange) map[string]any {
+	fields := make(map[string]any)
+	for name, value := range map[string]*string{
+		"title": change.Title, "description": change.Description, "color": change.Color, "image": change.Image,
+	} {
+		if value == nil {
+			continue
+		}
+		fields[name] = nil
+		if *value != "" {
+			fields[name] = *value
+		}
+	}
+	return fields
 }
 
 // sortedTags returns a sorted copy of tags, which is never nil.

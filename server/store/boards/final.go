@@ -18,20 +18,21 @@ import (
 const (
 	// sqlRanking reads the ranking of a board behind a position. It is sorted once for the
 	// whole copy: no index of scores has their order, and standings may be behind.
-	sqlRanking = `select user_id, score, order_key, reached_at from scores
-where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $3, $4)
-order by order_key, reached_at, user_id`
+	sqlRanking = `select user_id, score, order_key, reached_at, subscore, sub_key from scores
+where board_id = $1 and not hidden and (order_key, sub_key, reached_at, user_id) > ($2, $3, $4, $5)
+order by order_key, sub_key, reached_at, user_id`
 
 	// The column rank is that in the order of the board.
-	sqlLastStanding = `select rank, order_key, reached_at, user_id, coalesce(shared_rank, rank)
+	sqlLastStanding = `select rank, order_key, sub_key, reached_at, user_id, coalesce(shared_rank, rank)
 from board_standings where board_id = $1 order by rank desc limit 1`
 
 	sqlCopyStandings = `insert into board_standings (board_id, rank, user_id, score, order_key, reached_at, salt, leaf,
-    shared_rank)
+    shared_rank, subscore, sub_key)
 select $1, rank, user_id, score, order_key, reached_at, decode(salt, 'hex'), decode(leaf, 'hex'),
-    nullif(shared_rank, 0)
+    nullif(shared_rank, 0), subscore, sub_key
 from unnest($2::bigint[], $3::text[], $4::bigint[], $5::bigint[], $6::timestamptz[], $7::text[], $8::text[],
-    $9::bigint[]) as t(rank, user_id, score, order_key, reached_at, salt, leaf, shared_rank)`
+    $9::bigint[], $10::bigint[], $11::bigint[])
+    as t(rank, user_id, score, order_key, reached_at, salt, leaf, shared_rank, subscore, sub_key)`
 )
 
 // beforeStandings is a position before every standing.
@@ -60,9 +61,9 @@ func (s *Boards) CopyStandings(
 	}
 	err = inTx(func(tx pgx.Tx) error {
 		var closed bool
-		if err := tx.QueryRow(ctx, `select closed_at is not null and standings_hash is null, coalesce(ties, '')
-from boards where board_id = $1`, id).
-			Scan(&closed, &board.Ties); err != nil {
+		if err := tx.QueryRow(ctx, `select closed_at is not null and standings_hash is null, coalesce(ties, ''),
+    coalesce(subscore, '') from boards where board_id = $1`, id).
+			Scan(&closed, &board.Ties, &board.Subscore); err != nil {
 			return err
 		}
 		if !closed {
@@ -76,7 +77,7 @@ from boards where board_id = $1`, id).
 	})
 	if err == nil {
 		scan := func(row pgx.CollectableRow) (f scoreboard.FinalStanding, err error) {
-			err = row.Scan(&f.User, &f.Score, &f.Key, &f.ReachedAt)
+			err = row.Scan(&f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Subscore, &f.SubKey)
 			return f, err
 		}
 		err = pg.InChunks(ctx, s.db, "final_standings", size, scan, func(chunk []scoreboard.FinalStanding) error {
@@ -86,7 +87,7 @@ from boards where board_id = $1`, id).
 				copied += len(chunk)
 			}
 			return err
-		}, sqlRanking, id, last.Key, last.ReachedAt, last.User)
+		}, sqlRanking, id, last.Key, last.SubKey, last.ReachedAt, last.User)
 	}
 	if err != nil {
 		return copied, pg.Translate(fmt.Errorf("copy the standings of board %s: %w", id, err))
@@ -95,7 +96,7 @@ from boards where board_id = $1`, id).
 }
 
 func scanLast(row pgx.Row, to *scoreboard.FinalStanding) error {
-	return row.Scan(&to.Ordinal, &to.Key, &to.ReachedAt, &to.User, &to.Rank)
+	return row.Scan(&to.Ordinal, &to.Key, &to.SubKey, &to.ReachedAt, &to.User, &to.Rank)
 }
 
 // copyChunk writes the standings after one, which must be the last that is there.
@@ -116,19 +117,22 @@ func copyChunk(
 	keys, reached := make([]int64, len(chunk)), make([]time.Time, len(chunk))
 	ranks, salts, leaves := make([]int64, len(chunk)), make([]string, len(chunk)), make([]string, len(chunk))
 	shared := make([]int64, len(chunk)) // 0: ranks are unique
+	subscores, subKeys := make([]int64, len(chunk)), make([]int64, len(chunk))
 	last = *after
 	for i := range chunk {
 		f := &chunk[i]
 		rankAfter(board, &last, f)
 		f.Salt = scoreboard.NewSalt()
 		users[i], scores[i], keys[i], reached[i] = string(f.User), int64(f.Score), f.Key, f.ReachedAt
-		ranks[i], salts[i], leaves[i] = f.Ordinal, f.Salt, f.HashLeaf()
+		ranks[i], salts[i], leaves[i] = f.Ordinal, f.Salt, f.HashLeaf(board)
+		subscores[i], subKeys[i] = int64(f.Subscore), f.SubKey
 		if board.SharesRanks() {
 			shared[i] = f.Rank
 		}
 		last = *f
 	}
-	_, err = tx.Exec(ctx, sqlCopyStandings, id, ranks, users, scores, keys, reached, salts, leaves, shared)
+	_, err = tx.Exec(ctx, sqlCopyStandings, id, ranks, users, scores, keys, reached, salts, leaves, shared,
+		subscores, subKeys)
 	return err
 }
 
@@ -136,7 +140,7 @@ func copyChunk(
 func rankAfter(board *scoreboard.Board, before, f *scoreboard.FinalStanding) {
 	f.Ordinal = before.Ordinal + 1
 	f.Rank = f.Ordinal
-	if board.SharesRanks() && before.Ordinal > 0 && before.Key == f.Key {
+	if board.SharesRanks() && before.Ordinal > 0 && before.Key == f.Key && before.SubKey == f.SubKey {
 		f.Rank = before.Rank
 	}
 }
@@ -164,8 +168,8 @@ func (s *Boards) SealStandings(ctx context.Context, id scoreboard.BoardID) (seal
 			return err
 		}
 		board := scoreboard.Board{ID: id}
-		if err := tx.QueryRow(ctx, `select standings_hash is not null, coalesce(ties, '') from boards
-where board_id = $1`, id).Scan(&sealed, &board.Ties); err != nil || sealed {
+		if err := tx.QueryRow(ctx, `select standings_hash is not null, coalesce(ties, ''), coalesce(subscore, '')
+from boards where board_id = $1`, id).Scan(&sealed, &board.Ties, &board.Subscore); err != nil || sealed {
 			return err
 		}
 		sum, users, wrong, err := hashStandings(ctx, tx, &board)
@@ -186,7 +190,7 @@ where board_id = $1`, id).Scan(&sealed, &board.Ties); err != nil || sealed {
 			id,
 			sum.Sum(nil),
 			users,
-			scoreboard.StandingsVersion,
+			board.SealVersion(),
 		)
 		if err != nil {
 			return err
@@ -220,11 +224,14 @@ where b.board_id = $1 and u.erased_as is not null and u.erased_at >= b.closed_at
 // one snapshot.
 const sqlCompareStandings = `select rank, coalesce(r.user_id, ''), coalesce(r.score, 0), coalesce(r.order_key, 0),
     coalesce(r.reached_at, 'epoch'), coalesce(encode(c.salt, 'hex'), ''), coalesce(encode(c.leaf, 'hex'), ''),
-    (r.user_id, r.score, r.order_key, r.reached_at)
-        is not distinct from (c.user_id, c.score, c.order_key, c.reached_at), coalesce(c.shared_rank, 0)
-from (select row_number() over (order by order_key, reached_at, user_id) as rank, user_id, score, order_key, reached_at
+    (r.user_id, r.score, r.order_key, r.reached_at, r.subscore, r.sub_key)
+        is not distinct from (c.user_id, c.score, c.order_key, c.reached_at, c.subscore, c.sub_key),
+    coalesce(c.shared_rank, 0), coalesce(r.subscore, 0), coalesce(r.sub_key, 0)
+from (select row_number() over (order by order_key, sub_key, reached_at, user_id) as rank, user_id, score, order_key,
+        reached_at, subscore, sub_key
     from scores where board_id = $1 and not hidden) as r
-full join (select rank, user_id, score, order_key, reached_at, salt, leaf, shared_rank from board_standings
+full join (select rank, user_id, score, order_key, reached_at, salt, leaf, shared_rank, subscore, sub_key
+    from board_standings
     where board_id = $1) as c using (rank)
 order by rank`
 
@@ -246,13 +253,14 @@ func hashStandings(
 	var same bool
 	var ordinal, shared int64
 	_, err = pgx.ForEachRow(rows, []any{
-		&ordinal, &f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Salt, &f.Leaf, &same, &shared,
+		&ordinal, &f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Salt, &f.Leaf, &same, &shared, &f.Subscore,
+		&f.SubKey,
 	}, func() error {
 		rankAfter(board, &before, &f)
 		if board.SharesRanks() {
 			same = same && shared == f.Rank
 		}
-		if !same || f.Ordinal != ordinal || f.Salt == "" || f.Leaf != f.HashLeaf() {
+		if !same || f.Ordinal != ordinal || f.Salt == "" || f.Leaf != f.HashLeaf(board) {
 			f.Ordinal = ordinal
 			return errWrongStanding
 		}
@@ -268,7 +276,8 @@ func hashStandings(
 }
 
 func scanFinal(row pgx.CollectableRow) (f scoreboard.FinalStanding, err error) {
-	err = row.Scan(&f.Ordinal, &f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Salt, &f.Leaf)
+	err = row.Scan(&f.Ordinal, &f.Rank, &f.User, &f.Score, &f.Key, &f.ReachedAt, &f.Salt, &f.Leaf, &f.Subscore,
+		&f.SubKey)
 	f.ReachedAt = f.ReachedAt.UTC()
 	return f, err
 }
@@ -289,7 +298,8 @@ func (s *Boards) FinalStandings(
 	var rows pgx.Rows
 	if err == nil {
 		rows, err = s.db.Query(ctx, `select rank, coalesce(shared_rank, rank), b.user_id, score, order_key, reached_at,
-    coalesce(encode(salt, 'hex'), ''), coalesce(encode(leaf, 'hex'), '') from board_standings as b
+    coalesce(encode(salt, 'hex'), ''), coalesce(encode(leaf, 'hex'), ''), subscore, sub_key
+from board_standings as b
 where board_id = $1 and rank > $2 and not exists (select from users as u where u.user_id = b.user_id
     and (u.status = 'banned' or u.private))
 order by rank limit $3`, id, after, limit)

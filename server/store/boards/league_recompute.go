@@ -56,7 +56,8 @@ select (select count(*) from cohorts), coalesce((select max(cohort_id) from coho
     coalesce((select array_agg(user_id) from names where named), '{}')`
 
 	// The players who took a rank when the period was decided, with the newest outcome of each.
-	sqlDecidedPlayers = `select m.cohort_id, m.user_id, s.order_key, s.reached_at, o.from_division, coalesce(n.rank, 0),
+	sqlDecidedPlayers = `select m.cohort_id, m.user_id, s.order_key, s.sub_key, s.reached_at, o.from_division,
+    coalesce(n.rank, 0),
     n.players, n.step, o.players,
     (select sum(moved) from league_outcomes where user_id = m.user_id and board_id = $1)
 from league_members as m join league_outcomes as o on o.user_id = m.user_id and o.board_id = $1 and o.revision = 1
@@ -67,7 +68,8 @@ where m.cohort_id = any($2) and o.cohort_id is not null order by m.cohort_id, m.
 
 	// All that is in force, also what was reversed before the end: a fold does not add up rows of reversals.
 	sqlCorrectedRows = `select u.id, h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at,
-    h.version, h.new_score - h.applied, h.previous_score is not null, h.named
+    h.version, h.new_score - h.applied, h.previous_score is not null, h.named, coalesce(h.subscore, 0),
+    coalesce(h.previous_subscore, 0)
 from unnest($2::text[]) as u(id) cross join lateral (select h.*, ` + sqlInForce + ` as named
     from user_score_histories as h where h.user_id collate "POSIX" = u.id and h.board_id = $1 offset 0) as h
 order by u.id, h.version`
@@ -170,12 +172,12 @@ func recompute(
 		return nil, err
 	}
 	players, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p recomputed, err error) {
-		err = row.Scan(&p.Cohort, &p.User, &p.at.Key, &p.at.ReachedAt, &p.Division, &p.RankBefore, &p.players,
+		err = row.Scan(&p.Cohort, &p.User, &p.at.Key, &p.at.SubKey, &p.at.ReachedAt, &p.Division, &p.RankBefore, &p.players,
 			&p.StepBefore, &p.decided, &p.moved)
 		p.at.ReachedAt, p.at.User = p.at.ReachedAt.UTC(), p.User
 		if to, folded := standings[p.User]; folded {
 			p.left = !to.Exists
-			p.at.Key, p.at.ReachedAt = board.Order.Key(to.Score), to.ReachedAt
+			p.at = board.PositionOf(to.Pair, to.ReachedAt, p.User)
 		}
 		return p, err
 	})
@@ -226,7 +228,7 @@ func rankCohort(board *scoreboard.Board, cohort []recomputed) {
 			continue // without a standing, the player stays
 		}
 		p.Rank = int64(i) + 1
-		if i > 0 && board.SharesRanks() && cohort[i-1].at.Key == p.at.Key {
+		if i > 0 && board.SharesRanks() && board.RankedAt(cohort[i-1].at) == board.RankedAt(p.at) {
 			p.Rank = cohort[i-1].Rank
 		}
 		switch board.League.ZoneOf(p.Division, p.Rank, ranked) {
@@ -254,7 +256,10 @@ func foldWithout(
 	var user, folding scoreboard.UserID
 	var fold *ledger.Fold
 	var r ledger.FoldRow
-	to := []any{&user, &r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed}
+	to := []any{
+		&user, &r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed,
+		&r.Subscore, &r.SubscoreBefore,
+	}
 	_, err = pgx.ForEachRow(rows, to, func() error {
 		if fold == nil || user != folding {
 			fold, folding = ledger.NewFold(board), user

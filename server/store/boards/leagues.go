@@ -38,6 +38,10 @@ where (select m.cohort_id from league_members as m where m.user_id = u.user_id a
     array(select user_id from league_members where cohort_id = $2 order by user_id limit $3)
 from league_cohorts where board_id = $1 and cohort_id = $2`
 
+	// All cohorts of a period at most: those of one division have no index of their own, which increments would keep.
+	sqlCohortFills = `select cohort_id, division, fill, places, size, is_full from league_cohorts
+where board_id = $1 and cohort_id > $2 and ($3 = 0 or division = $3) order by cohort_id limit $4`
+
 	// The newest revision of each period.
 	sqlOutcomes = `select outcome_id, board_id, user_id, revision, coalesce(cohort_id, 0), coalesce(rank, 0), players,
     from_division, to_division, decided_at
@@ -96,6 +100,23 @@ func (s *Leagues) Cohort(
 		return nil, pg.Translate(fmt.Errorf("read cohort %d of %s: %w", id, period, err))
 	}
 	return c, nil
+}
+
+// CohortFills lists the cohorts of a period after an id, of one division or, for 0, of all.
+func (s *Leagues) CohortFills(
+	ctx context.Context, period scoreboard.BoardID, division int, after int64, limit int,
+) ([]scoreboard.CohortFill, error) {
+	rows, err := s.db.Query(ctx, sqlCohortFills, period, after, division, limit)
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list the cohorts of %s: %w", period, err))
+	}
+	list, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c scoreboard.CohortFill, err error) {
+		return c, row.Scan(&c.ID, &c.Division, &c.Fill, &c.Places, &c.Size, &c.Full)
+	})
+	if err != nil {
+		return nil, pg.Translate(fmt.Errorf("list the cohorts of %s: %w", period, err))
+	}
+	return list, nil
 }
 
 // Outcomes lists what the ends of periods have decided about a user, in one league or, for "", in all,

@@ -43,7 +43,7 @@ order by s.rank`
 	// not in them that which the user's score would have.
 	sqlGrantsOf = `select g.user_id, g.grant_id, coalesce(g.rank, 0), coalesce(g.band, 0), coalesce(s.rank, 0),
     case when s.rank is null and g.table_id is not null and c.user_id is not null
-        then rank_in_standings(g.board_id, $5, c.order_key, case when $6 then 'epoch' else c.reached_at end,
+        then rank_in_standings(g.board_id, $5, c.order_key, c.sub_key, case when $6 then 'epoch' else c.reached_at end,
             case when $6 then '' else g.user_id end) else 0 end,
     coalesce(c.score, 0), division
 from (select s.*, case when $7 then ` + sqlDivision + ` else 0 end as division from reward_grants as s
@@ -54,7 +54,7 @@ left join scores as c on c.board_id = g.board_id and c.user_id = g.user_id
 order by g.user_id`
 
 	// A page of the users who were on no board while the rewards were granted, and have none.
-	sqlUngranted = `select u.user_id, rank_in_standings($4, $5, c.order_key,
+	sqlUngranted = `select u.user_id, rank_in_standings($4, $5, c.order_key, c.sub_key,
     case when $9 then 'epoch' else c.reached_at end, case when $9 then '' else u.user_id end), c.score,
     case when $10 then (select ` + sqlDivision + ` from (select p.user_id, $4 as board_id) as s) else 0 end
 from (select distinct p.user_id from private_users as p where p.user_id > $6 and ($8 = '' or p.user_id = $8)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"github.com/jackc/pgx/v5"
 
@@ -31,7 +32,7 @@ order by since desc limit 1 on conflict (board_id) do nothing`
 	sqlRunTable = sqlTable + ` where table_id = (select table_id from reward_runs where board_id = $1)`
 
 	// Ranks are those in the order of the board, but for the ones that grants say.
-	sqlRank = `select order_key from board_standings where board_id = $1 and rank = $2`
+	sqlRank = `select order_key, sub_key from board_standings where board_id = $1 and rank = $2`
 
 	sqlLockRun = `select next_rank, revision from reward_runs where board_id = $1 and ended_at is null for update`
 
@@ -57,10 +58,10 @@ on conflict (board_id, user_id) do nothing returning grant_id`
 
 	// Users who have left all boards, and so have no place in the standings, with the rank that they would
 	// have.
-	sqlPrivate = `select c.user_id, case when $5 then rank_in_standings($1, $2, order_key, 'epoch', '')
-    else rank_in_standings($1, $2, order_key, reached_at, c.user_id) end, score, division
+	sqlPrivate = `select c.user_id, case when $5 then rank_in_standings($1, $2, order_key, sub_key, 'epoch', '')
+    else rank_in_standings($1, $2, order_key, sub_key, reached_at, c.user_id) end, score, division
 from (select s.user_id, case when $6 then ` + sqlDivision + ` else 0 end as division, s.score,
-    s.order_key, s.reached_at from private_users as p
+    s.order_key, s.sub_key, s.reached_at from private_users as p
     join users as u on u.user_id = p.user_id join scores as s on s.user_id = p.user_id and s.board_id = $1
     where p.until is null and p.user_id > $3 and u.private and u.status not in ('banned', 'erased')
         and s.version > 0 and not s.empty
@@ -213,7 +214,7 @@ where board_id = $1 and standings_hash is not null`, id), &run.total)
 		return nil, err
 	}
 	ranges, err := run.board.Tiers.Ranges(run.total, func(worst scoreboard.Score) (int64, error) {
-		return s.lastRank(ctx, id, run.total, run.board.Order.Key(worst))
+		return s.lastRank(ctx, id, run.total, run.board.Order.Key(worst), math.MaxInt64)
 	})
 	if err != nil {
 		return nil, err
@@ -235,11 +236,11 @@ func (s *Rewards) inOrder(
 		if rank == 0 {
 			return 0, nil
 		}
-		var key int64
-		if err := s.db.QueryRow(ctx, sqlRank, id, rank).Scan(&key); err != nil {
+		var key, subKey int64
+		if err := s.db.QueryRow(ctx, sqlRank, id, rank).Scan(&key, &subKey); err != nil {
 			return 0, err
 		}
-		return s.lastRank(ctx, id, run.total, key)
+		return s.lastRank(ctx, id, run.total, key, subKey)
 	}
 	for _, g := range run.segments {
 		before, err := end(g.First - 1)
@@ -256,17 +257,17 @@ func (s *Rewards) inOrder(
 	return segments, nil
 }
 
-// lastRank returns the last rank with a key of at most key, by bisection: standings are in the order of
-// keys.
-func (s *Rewards) lastRank(ctx context.Context, id scoreboard.BoardID, total, key int64) (int64, error) {
+// lastRank returns the last rank with keys of at most key and subKey, by bisection: standings are in the order
+// of keys.
+func (s *Rewards) lastRank(ctx context.Context, id scoreboard.BoardID, total, key, subKey int64) (int64, error) {
 	low, high := int64(0), total // low is within, high + 1 is not
 	for low < high {
 		middle := low + (high-low+1)/2
-		var at int64
-		if err := s.db.QueryRow(ctx, sqlRank, id, middle).Scan(&at); err != nil {
+		var at, subAt int64
+		if err := s.db.QueryRow(ctx, sqlRank, id, middle).Scan(&at, &subAt); err != nil {
 			return 0, err
 		}
-		if at <= key {
+		if at < key || at == key && subAt <= subKey {
 			low = middle
 		} else {
 			high = middle - 1

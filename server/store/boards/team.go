@@ -10,10 +10,6 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// impossibleDelta is beyond every delta of an increment. A daemon of a version that does not
-// know of teams rejects increments to a board with this bound.
-const impossibleDelta = scoreboard.MaxScore + 1
-
 // checkTeam checks the source of a new board of teams, and completes the board. It returns
 // the rule of the board, a zero one for a board of users.
 func checkTeam(ctx context.Context, tx pgx.Tx, b *scoreboard.Board) (scoreboard.TeamRule, error) {
@@ -43,6 +39,6 @@ func checkTeam(ctx context.Context, tx pgx.Tx, b *scoreboard.Board) (scoreboard.
 			"board %s is the source of %d boards, the maximum", b.Team.Source, boards)
 	}
 	b.Mode, b.Order = scoreboard.ModeLatest, source.Order
-	b.MinDelta, b.MaxDelta = int64(impossibleDelta), int64(impossibleDelta)
+	b.MinDelta, b.MaxDelta = int64(pg.ImpossibleDelta), int64(pg.ImpossibleDelta)
 	return *b.Team, nil
 }

@@ -81,8 +81,9 @@ returning import_id, users, events, started_at, last_at`, source, board).Scan(&i
 }
 
 // sqlImported reads what an import has written, one probe a user.
-const sqlImported = `select t.n, i.score, i.changes from unnest($1::text[]) with ordinality as t(u, n)
-cross join lateral (select score, changes from import_scores where user_id = t.u and import_id = $2 offset 0) as i`
+const sqlImported = `select t.n, i.score, i.subscore, i.changes from unnest($1::text[]) with ordinality as t(u, n)
+cross join lateral (
+    select score, subscore, changes from import_scores where user_id = t.u and import_id = $2 offset 0) as i`
 
 // WriteImport writes the differences between the records, each of another user, and what
 // the import has written before, in one transaction and the order of the records. A record
@@ -113,8 +114,9 @@ func (s *Imports) write(
 	items := make([]scoreboard.Increment, len(records))
 	for i, r := range records {
 		items[i] = scoreboard.Increment{
-			User: r.User, Delta: int64(r.Score), Boards: []scoreboard.BoardID{board}, Metadata: r.Metadata,
-			Action: ledger.ActionImport, Source: scoreboard.SourceAdmin,
+			User: r.User, Delta: int64(r.Score), Subscore: r.Subscore, Boards: []scoreboard.BoardID{board},
+			Metadata: r.Metadata,
+			Action:   ledger.ActionImport, Source: scoreboard.SourceAdmin,
 			Signer: string(by.Actor), Address: by.Address, Agent: by.Agent,
 		}
 	}
@@ -149,7 +151,7 @@ func (s *Imports) dropUnchanged(
 		return nil, err
 	}
 	for i := range items {
-		if before[i].Changes == 0 || before[i].Score != items[i].Delta {
+		if before[i].Changes == 0 || before[i].Pair != items[i].Submitted() {
 			changed = append(changed, items[i])
 		}
 	}
@@ -170,7 +172,7 @@ func readImported(
 	found := make([]ledger.Imported, len(items))
 	var n int64
 	var one ledger.Imported
-	_, err = pgx.ForEachRow(rows, []any{&n, &one.Score, &one.Changes}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&n, &one.Score, &one.Subscore, &one.Changes}, func() error {
 		found[n-1] = one
 		return nil
 	})
@@ -178,9 +180,11 @@ func readImported(
 }
 
 const (
-	sqlSetImported = `insert into import_scores (user_id, import_id, score, changes)
-select u, $1, score, changes from unnest($2::text[], $3::bigint[], $4::integer[]) as t(u, score, changes)
-on conflict (user_id, import_id) do update set score = excluded.score, changes = excluded.changes`
+	sqlSetImported = `insert into import_scores (user_id, import_id, score, changes, subscore)
+select u, $1, score, changes, subscore
+from unnest($2::text[], $3::bigint[], $4::integer[], $5::bigint[]) as t(u, score, changes, subscore)
+on conflict (user_id, import_id) do update set score = excluded.score, changes = excluded.changes,
+    subscore = excluded.subscore`
 
 	sqlCountImported = `update imports set users = users + $2, events = events + $3, last_at = greatest(last_at, $4)
 where import_id = $1`
@@ -195,14 +199,14 @@ func decide(
 		return err
 	}
 	var users []string
-	var scores []int64
+	var scores, subscores []int64
 	var changes []int32
 	var last time.Time
 	added := 0
 	for i := range b.Items {
 		in, before := &b.Items[i], imported[i]
-		score := in.Delta
-		if before.Changes > 0 && before.Score == score { // by another process, meanwhile
+		score := in.Submitted()
+		if before.Changes > 0 && before.Pair == score { // by another process, meanwhile
 			out.Unchanged++
 			continue
 		}
@@ -214,8 +218,8 @@ func decide(
 			out.Rejected = append(out.Rejected, scoreboard.RejectedRecord{User: in.User, Err: err})
 			continue
 		}
-		users, scores = append(users, string(in.User)), append(scores, score)
-		changes = append(changes, before.Changes+1)
+		users, scores = append(users, string(in.User)), append(scores, int64(score.Score))
+		subscores, changes = append(subscores, int64(score.Subscore)), append(changes, before.Changes+1)
 		if before.Changes == 0 {
 			added++
 		}
@@ -229,7 +233,7 @@ func decide(
 		return nil
 	}
 	var q pgx.Batch
-	q.Queue(sqlSetImported, b.ImportID, users, scores, changes)
+	q.Queue(sqlSetImported, b.ImportID, users, scores, changes, subscores)
 	q.Queue(sqlCountImported, b.ImportID, added, len(users), last)
 	return conn.SendBatch(ctx, &q).Close()
 }

@@ -90,7 +90,8 @@ func (c *Corrections) explainMissing(ctx context.Context, user scoreboard.UserID
 	return scoreboard.Errorf(wire.CodeNotFound, "event %s of user %s not found", event.Text, user)
 }
 
-const sqlFindEvents = `select t.n, h.board_id, h.applied, coalesce(h.action, '')
+const sqlFindEvents = `select t.n, h.board_id, h.applied, coalesce(h.action, ''),
+    coalesce(h.new_subscore, 0) - coalesce(h.previous_subscore, 0)
 from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
     select * from user_score_histories where user_id = t.u and event_id = t.e and (source = 'admin') = $3
     offset 0) as h
@@ -106,9 +107,10 @@ func (c *Corrections) findEvents(
 		return nil, err
 	}
 	var found []ledger.Event
-	var n, last, applied int64
+	var n, last int64
+	var applied scoreboard.Pair
 	var board, action string
-	_, err = pgx.ForEachRow(rows, []any{&n, &board, &applied, &action}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&n, &board, &applied.Score, &action, &applied.Subscore}, func() error {
 		if n != last {
 			last = n
 			found = append(
@@ -289,7 +291,8 @@ type folder struct {
 const sqlFold = `select h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at, h.version,
 h.new_score - h.applied,
     h.previous_score is not null, exists (select from reversals as r where r.user_id = h.user_id
-        and r.event_id = h.event_id and r.internal = (h.source = 'admin')), coalesce(h.metadata, '')
+        and r.event_id = h.event_id and r.internal = (h.source = 'admin')), coalesce(h.metadata, ''),
+    coalesce(h.subscore, 0), coalesce(h.previous_subscore, 0)
 from user_score_histories as h where h.user_id collate "POSIX" = $1 and h.board_id = $2 order by h.version`
 
 func (f *folder) fold(ctx context.Context, user scoreboard.UserID, board *scoreboard.Board) (ledger.Standing, error) {
@@ -305,7 +308,7 @@ func (f *folder) fold(ctx context.Context, user scoreboard.UserID, board *scoreb
 	var r ledger.FoldRow
 	to := []any{
 		&r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed,
-		&r.Metadata,
+		&r.Metadata, &r.Subscore, &r.SubscoreBefore,
 	}
 	if _, err = pgx.ForEachRow(rows, to, func() error {
 		fold.Add(&r)

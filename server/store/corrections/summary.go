@@ -19,10 +19,12 @@ where s.board_id = $2 and not s.hidden`
 
 	// The digest is scoreboard.ImportDigest.
 	sqlSummary = `select count(*), coalesce(sum(s.score), 0)::text,
-    coalesce(sum(('x' || substr(md5(s.user_id || ' ' || s.score), 1, 16))::bit(64)::bigint), 0)::text` +
+    coalesce(sum(('x' || substr(md5(s.user_id || ' ' || s.score
+        || case when s.subscore = 0 then '' else ' ' || s.subscore end), 1, 16))::bit(64)::bigint), 0)::text` +
 		sqlImportedScores
 
-	sqlImportedTop = `select s.user_id` + sqlImportedScores + ` order by s.order_key, s.reached_at, s.user_id limit $3`
+	sqlImportedTop = `select s.user_id` + sqlImportedScores + ` order by s.order_key, s.sub_key, s.reached_at, s.user_id
+limit $3`
 
 	sqlShown = `select count(*) from scores where board_id = $1 and not hidden`
 )

@@ -41,7 +41,7 @@ func (m *PastBoards) MakeArchived(
 	ctx, cancel := context.WithTimeout(ctx, archivedTimeout)
 	defer cancel()
 	a := &archivedBoard{
-		writer: writer{m: m, board: board.ID, at: at}, of: board, byID: make(map[scoreboard.UserID]*archivedUser),
+		writer: writer{m: m, board: board.ID, of: board, at: at}, byID: make(map[scoreboard.UserID]*archivedUser),
 	}
 	a.next = func(ctx context.Context) error {
 		progress(a.rows)
@@ -71,7 +71,6 @@ func (m *PastBoards) MakeArchived(
 // archivedBoard collects the rows of a board up to a moment, and writes its checkpoint.
 type archivedBoard struct {
 	writer
-	of        *scoreboard.Board
 	byID      map[scoreboard.UserID]*archivedUser
 	rows      int64                                  // read
 	settled   time.Time                              // corrections at or before it are known
@@ -165,11 +164,12 @@ func (a *archivedBoard) add(ctx context.Context, r *scoreboard.ArchivedRow) erro
 		return nil
 	}
 	u.rows++
-	of := ledgerRow{score: r.Score, had: r.Previous != nil && r.Version > 1, version: r.Version}
-	if of.at = r.At.UTC(); r.Previous != nil {
-		of.previous = *r.Previous
+	of := ledgerRow{had: r.Previous != nil && r.Version > 1, version: r.Version, at: r.At.UTC()}
+	of.score = scoreboard.Pair{Score: r.Score, Subscore: orZero(r.NewSubscore)}
+	if r.Previous != nil {
+		of.previous = scoreboard.Pair{Score: *r.Previous, Subscore: orZero(r.PreviousSubscore)}
 	}
-	u.add(a.of.Order, &of)
+	u.add(a.of, &of)
 	if rows, corrected := a.fold[r.User]; corrected {
 		if a.folded++; a.folded > foldedRows {
 			a.fold = nil
@@ -178,9 +178,18 @@ func (a *archivedBoard) add(ctx context.Context, r *scoreboard.ArchivedRow) erro
 		a.fold[r.User] = append(rows, ledger.FoldRow{
 			Event: r.Event, Delta: r.Delta, Admin: r.Source == scoreboard.SourceAdmin, Action: r.Action, At: of.at,
 			Version: r.Version, Before: r.Score - scoreboard.Score(r.Applied), Existed: r.Previous != nil,
+			Subscore: orZero(r.Subscore), SubscoreBefore: orZero(r.PreviousSubscore),
 		})
 	}
 	return nil
+}
+
+// orZero returns a subscore, 0 for none.
+func orZero(s *scoreboard.Score) scoreboard.Score {
+	if s == nil {
+		return 0
+	}
+	return *s
 }
 
 // writeAll writes the standings in order, and the blocks of hidden users and of restored scores.
@@ -190,7 +199,7 @@ func (a *archivedBoard) writeAll(ctx context.Context) error {
 		if !u.exists {
 			continue
 		}
-		r := ranked{scoreboard.Position{Key: u.key, ReachedAt: u.reached, User: user}, u.number}
+		r := ranked{u.position(u.reached, user), u.number}
 		if u.banned {
 			a.masked = append(a.masked, r.standing())
 		} else {
@@ -215,8 +224,8 @@ func (a *archivedBoard) writeAll(ctx context.Context) error {
 	if a.fold == nil {
 		return nil
 	}
-	return a.insert(ctx, []int{restoredBlock}, []int{len(a.restored)}, []int64{0}, []time.Time{a.at},
-		[][]byte{appendStandings([]byte{}, a.restored)})
+	return a.insert(ctx, []int{restoredBlock}, []int{len(a.restored)}, []int64{0}, []int64{0},
+		[]time.Time{a.at}, [][]byte{appendStandings([]byte{}, a.restored, a.of)})
 }
 
 const (

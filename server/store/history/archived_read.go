@@ -33,7 +33,7 @@ func (a *archivedBoard) inSnapshot(do func(context.Context, pgx.Tx) error) func(
 // readRows reads the rows that are in the database.
 func (a *archivedBoard) readRows(ctx context.Context, tx pgx.Tx, add func(*scoreboard.ArchivedRow) error) error {
 	rows, err := tx.Query(ctx, `select user_id, board_id, event_id, delta, applied, previous_score, new_score, version,
-    recorded_at, source, coalesce(action, '') from user_score_histories
+    recorded_at, source, coalesce(action, ''), subscore, previous_subscore, new_subscore from user_score_histories
 where board_id = $1 and recorded_at <= $2`, a.board, a.at)
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ where board_id = $1 and recorded_at <= $2`, a.board, a.at)
 	var r scoreboard.ArchivedRow
 	_, err = pgx.ForEachRow(rows, []any{
 		&r.User, &r.Board, (*[16]byte)(&r.Event), &r.Delta, &r.Applied, &r.Previous, &r.Score, &r.Version, &r.At,
-		&r.Source, &r.Action,
+		&r.Source, &r.Action, &r.Subscore, &r.PreviousSubscore, &r.NewSubscore,
 	}, func() error { return add(&r) })
 	return err
 }
@@ -117,7 +117,8 @@ func (a *archivedBoard) restore(ctx context.Context, tx pgx.Tx) error {
 			fold.Add(&rows[i])
 		}
 		if to := fold.Standing(); to.Exists {
-			a.restored = append(a.restored, standing{a.of.Order.Key(to.Score), to.ReachedAt.UnixMicro(), u.number})
+			r := ranked{a.of.PositionOf(to.Pair, to.ReachedAt, user), u.number}
+			a.restored = append(a.restored, r.standing())
 		}
 	}
 	return nil

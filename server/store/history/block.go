@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"time"
@@ -10,34 +11,57 @@ import (
 
 // standing is a row of a checkpoint. The user's number is a key of checkpoint_users.
 type standing struct {
-	key     int64
+	keys
 	reached int64 // microseconds since 1970
 	number  int64
 }
 
+// keys are the sort keys of a score and its subscore.
+type keys struct{ key, subKey int64 }
+
+func keysOf(p *scoreboard.Position) keys { return keys{p.Key, p.SubKey} }
+
+func (k keys) compare(other keys) int {
+	if c := cmp.Compare(k.key, other.key); c != 0 {
+		return c
+	}
+	return cmp.Compare(k.subKey, other.subKey)
+}
+
+// position is the position of users who reached a score at a time.
+func (k keys) position(reached time.Time, user scoreboard.UserID) scoreboard.Position {
+	return scoreboard.Position{Key: k.key, SubKey: k.subKey, ReachedAt: reached, User: user}
+}
+
+// keysOn returns the keys of a pair on a board.
+func keysOn(board *scoreboard.Board, p scoreboard.Pair) (k keys) {
+	k.key, k.subKey = board.Keys(p)
+	return k
+}
+
 // position is the position of a standing of a named user.
 func (s *standing) position(user scoreboard.UserID) scoreboard.Position {
-	return scoreboard.Position{Key: s.key, ReachedAt: time.UnixMicro(s.reached).UTC(), User: user}
+	return s.keys.position(time.UnixMicro(s.reached).UTC(), user)
 }
 
-// compare orders a standing and a position by key and time; 0 leaves it to the names.
+// compare orders a standing and a position by keys and time; 0 leaves it to the names.
 func (s *standing) compare(p *scoreboard.Position) int {
-	reached := p.ReachedAt.UnixMicro()
-	switch {
-	case s.key < p.Key || s.key == p.Key && s.reached < reached:
-		return -1
-	case s.key > p.Key || s.reached > reached:
-		return 1
+	if c := s.keys.compare(keysOf(p)); c != 0 {
+		return c
 	}
-	return 0
+	return cmp.Compare(s.reached, p.ReachedAt.UnixMicro())
 }
 
-// appendStandings encodes standings as differences: of about ten bytes each.
-func appendStandings(b []byte, standings []standing) []byte {
+// appendStandings encodes standings as differences: of about ten bytes each. Those of a board with subscores
+// have them, too.
+func appendStandings(b []byte, standings []standing, of *scoreboard.Board) []byte {
 	var last standing
 	for i := range standings {
 		s := &standings[i]
 		b = binary.AppendVarint(b, s.key-last.key)
+		if of.HasSubscores() {
+			b = binary.AppendVarint(b, s.subKey-last.subKey)
+		}
 		b = binary.AppendVarint(b, s.reached-last.reached)
 		b = binary.AppendUvarint(b, uint64(s.number))
 		last = *s
@@ -47,13 +71,21 @@ func appendStandings(b []byte, standings []standing) []byte {
 
 var errBlock = errors.New("a block of a checkpoint is damaged")
 
-// readStandings decodes n standings.
-func readStandings(b []byte, n int) ([]standing, error) {
+// readStandings decodes n standings of a board.
+func readStandings(b []byte, n int, of *scoreboard.Board) ([]standing, error) {
 	standings := make([]standing, n)
 	var last standing
 	for i := range standings {
 		key, a := binary.Varint(b)
 		b = b[max(a, 0):]
+		var subKey int64
+		if of.HasSubscores() {
+			var e int
+			if subKey, e = binary.Varint(b); e <= 0 {
+				return nil, errBlock
+			}
+			b = b[e:]
+		}
 		reached, c := binary.Varint(b)
 		b = b[max(c, 0):]
 		number, d := binary.Uvarint(b)
@@ -61,7 +93,7 @@ func readStandings(b []byte, n int) ([]standing, error) {
 		if a <= 0 || c <= 0 || d <= 0 {
 			return nil, errBlock
 		}
-		last = standing{last.key + key, last.reached + reached, int64(number)}
+		last = standing{keys{last.key + key, last.subKey + subKey}, last.reached + reached, int64(number)}
 		standings[i] = last
 	}
 	if len(b) > 0 {

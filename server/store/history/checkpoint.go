@@ -120,7 +120,10 @@ func (m *PastBoards) Make(
 	ctx context.Context, board scoreboard.BoardID, at time.Time, next func(context.Context) error,
 ) (users int64, err error) {
 	w := &writer{m: m, board: board, at: at, next: next}
-	if err = w.name(ctx); err == nil {
+	if w.of, err = pg.FindBoard(ctx, m.db, board); err == nil {
+		err = w.name(ctx)
+	}
+	if err == nil {
 		err = m.db.QueryRow(ctx, `insert into checkpoints (board_id, at) values ($1, $2) returning checkpoint_id`,
 			board, at).Scan(&w.id)
 	}
@@ -141,6 +144,7 @@ type writer struct {
 	m     *PastBoards
 	id    int64
 	board scoreboard.BoardID
+	of    *scoreboard.Board
 	at    time.Time
 	next  func(context.Context) error
 	block int
@@ -171,25 +175,30 @@ on conflict (user_id) do nothing`, users)
     and not exists (select from checkpoint_users as c where c.user_id = s.user_id)`, w.board)
 }
 
+// movedRow is whether a row h of the ledger changed the standing.
+const movedRow = `(h.applied <> 0 or h.previous_score is null or h.version = 1
+        or h.new_subscore is distinct from h.previous_subscore)`
+
 const (
 	// Who changed after the moment, or whose status did.
-	sqlLater = `select s.user_id, n.number, s.order_key, s.reached_at, s.empty,
+	sqlLater = `select s.user_id, n.number, s.order_key, s.sub_key, s.reached_at, s.empty,
     case when changed.user_id is null then now.status else coalesce(before.status, 'active') end = 'banned'
         or exists (select from private_users where user_id = s.user_id and since <= $2
             and coalesce(until, 'infinity') > $2),
-    first.version, first.previous_score, moved.version, moved.recorded_at, corrected.version, corrected.reached_at
+    first.version, first.previous_score, first.previous_subscore, moved.version, moved.recorded_at,
+    corrected.version, corrected.reached_at
 from scores as s
 join users as now on now.user_id = s.user_id and now.status <> 'erased'
 join checkpoint_users as n on n.user_id = s.user_id
 left join lateral (select user_id from user_statuses where user_id = s.user_id and at > $2 limit 1) as changed on true
 left join lateral (select status from user_statuses where user_id = s.user_id and at <= $2
     order by id desc limit 1) as before on true
-left join lateral (select version, previous_score from user_score_histories as h
+left join lateral (select version, previous_score, previous_subscore from user_score_histories as h
     where h.user_id collate "POSIX" = s.user_id and h.board_id = $1 and h.recorded_at > $2
     order by h.recorded_at, h.version limit 1) as first on true
 left join lateral (select version, recorded_at from user_score_histories as h
     where h.user_id collate "POSIX" = s.user_id and h.board_id = $1 and h.recorded_at <= $2
-        and (h.applied <> 0 or h.previous_score is null or h.version = 1)
+        and ` + movedRow + `
     order by h.recorded_at desc, h.version desc limit 1) as moved on true
 left join lateral (select version, reached_at from corrected_standings as c
     where c.user_id = s.user_id and c.board_id = $1 and c.at <= $2 order by version desc limit 1) as corrected on true
@@ -199,14 +208,14 @@ where s.board_id = $1 and s.version > 0 and (s.recorded_at > $2
 
 	// All others, in order. Hidden is not empty: the row of a score that is empty stays. A daemon of
 	// a version before may have shown a private user's score.
-	sqlEarlier = `select s.user_id, s.order_key, s.reached_at, n.number, s.hidden
+	sqlEarlier = `select s.user_id, s.order_key, s.sub_key, s.reached_at, n.number, s.hidden
     or s.user_id in (select user_id from private_users where since <= $2 and coalesce(until, 'infinity') > $2)
 from scores as s join users as u on u.user_id = s.user_id and u.status <> 'erased'
 join checkpoint_users as n on n.user_id = s.user_id
 where s.board_id = $1 and s.version > 0 and not s.empty and s.recorded_at <= $2
     and s.user_id not in (select user_id from user_statuses where at > $2
         union select user_id from private_users where since > $2 or until > $2)
-order by s.order_key, s.reached_at, s.user_id`
+order by s.order_key, s.sub_key, s.reached_at, s.user_id`
 )
 
 // ranked is a standing with its user.
@@ -236,7 +245,9 @@ func (w *writer) copy(ctx context.Context, tx pgx.Tx) error {
 		}
 		var r ranked
 		var hidden bool
-		tag, err := pgx.ForEachRow(rows, []any{&r.User, &r.Key, &r.ReachedAt, &r.number, &hidden}, func() error {
+		tag, err := pgx.ForEachRow(rows, []any{
+			&r.User, &r.Key, &r.SubKey, &r.ReachedAt, &r.number, &hidden,
+		}, func() error {
 			for len(later) > 0 && later[0].Compare(&r.Position) < 0 {
 				w.pending, later = append(w.pending, later[0].standing()), later[1:]
 			}
@@ -263,7 +274,7 @@ func (w *writer) copy(ctx context.Context, tx pgx.Tx) error {
 }
 
 func (r *ranked) standing() standing {
-	return standing{r.Key, r.ReachedAt.UnixMicro(), r.number}
+	return standing{keysOf(&r.Position), r.ReachedAt.UnixMicro(), r.number}
 }
 
 func (w *writer) add(r *ranked, hidden bool) {
@@ -277,10 +288,6 @@ func (w *writer) add(r *ranked, hidden bool) {
 // later returns the ranked standings of those who changed after the moment, in order, and
 // keeps the hidden ones.
 func (w *writer) later(ctx context.Context, tx pgx.Tx) (later []ranked, err error) {
-	board, err := pg.FindBoard(ctx, tx, w.board)
-	if err != nil {
-		return nil, err
-	}
 	rows, err := tx.Query(ctx, sqlLater, w.board, w.at)
 	if err != nil {
 		return nil, err
@@ -288,16 +295,16 @@ func (w *writer) later(ctx context.Context, tx pgx.Tx) (later []ranked, err erro
 	err = pg.ForEach(rows, func() error {
 		var r ranked
 		var empty, hidden bool
-		var first, previous, moved, corrected *int64
+		var first, previous, previousSub, moved, corrected *int64
 		var movedAt, correctedAt *time.Time
-		if err := rows.Scan(&r.User, &r.number, &r.Key, &r.ReachedAt, &empty, &hidden, &first, &previous, &moved,
-			&movedAt, &corrected, &correctedAt); err != nil {
+		if err := rows.Scan(&r.User, &r.number, &r.Key, &r.SubKey, &r.ReachedAt, &empty, &hidden, &first, &previous,
+			&previousSub, &moved, &movedAt, &corrected, &correctedAt); err != nil {
 			return err
 		}
 		exists := !empty
 		if first != nil { // the score changed after the moment
 			if exists = previous != nil && *first > 1; exists {
-				r.Key = board.Order.Key(scoreboard.Score(*previous))
+				r.Key, r.SubKey = w.of.Keys(pairOf(*previous, previousSub))
 			}
 			switch {
 			case corrected != nil && (moved == nil || *corrected >= *moved):
@@ -323,38 +330,49 @@ func (w *writer) later(ctx context.Context, tx pgx.Tx) (later []ranked, err erro
 	return later, err
 }
 
-const sqlBlocks = `insert into checkpoint_blocks (checkpoint_id, block, users, order_key, reached_at, standings)
-select $1, * from unnest($2::integer[], $3::integer[], $4::bigint[], $5::timestamptz[], $6::bytea[])`
+// pairOf returns a score with its subscore, 0 for nil.
+func pairOf(score int64, subscore *int64) scoreboard.Pair {
+	p := scoreboard.Pair{Score: scoreboard.Score(score)}
+	if subscore != nil {
+		p.Subscore = scoreboard.Score(*subscore)
+	}
+	return p
+}
+
+const sqlBlocks = `insert into checkpoint_blocks (checkpoint_id, block, users, order_key, reached_at, standings,
+    sub_key)
+select $1, * from unnest($2::integer[], $3::integer[], $4::bigint[], $5::timestamptz[], $6::bytea[], $7::bigint[])`
 
 // write writes what is pending, as long as it is at least minPending standings, in blocks.
 func (w *writer) write(ctx context.Context, minPending int) error {
 	var blocks, users []int
-	var keys []int64
+	var keys, subKeys []int64
 	var reached []time.Time
 	var encoded [][]byte
 	for len(w.pending) >= minPending {
 		n := min(w.m.blockUsers, len(w.pending))
 		part := w.pending[:n]
 		blocks, users, keys = append(blocks, w.block), append(users, n), append(keys, part[0].key)
-		reached, encoded = append(reached, time.UnixMicro(part[0].reached)), append(encoded, appendStandings(nil, part))
+		subKeys, reached = append(subKeys, part[0].subKey), append(reached, time.UnixMicro(part[0].reached))
+		encoded = append(encoded, appendStandings(nil, part, w.of))
 		w.pending = w.pending[n:]
 		w.block++
 		w.users += int64(n)
 	}
 	w.pending = append([]standing(nil), w.pending...)
-	return w.insert(ctx, blocks, users, keys, reached, encoded)
+	return w.insert(ctx, blocks, users, keys, subKeys, reached, encoded)
 }
 
 func (w *writer) writeMasked(ctx context.Context) error {
 	if len(w.masked) == 0 {
 		return nil
 	}
-	return w.insert(ctx, []int{maskedBlock}, []int{len(w.masked)}, []int64{0}, []time.Time{w.at},
-		[][]byte{appendStandings(nil, w.masked)})
+	return w.insert(ctx, []int{maskedBlock}, []int{len(w.masked)}, []int64{0}, []int64{0},
+		[]time.Time{w.at}, [][]byte{appendStandings(nil, w.masked, w.of)})
 }
 
 func (w *writer) insert(
-	ctx context.Context, blocks, users []int, keys []int64, reached []time.Time, encoded [][]byte,
+	ctx context.Context, blocks, users []int, keys, subKeys []int64, reached []time.Time, encoded [][]byte,
 ) error {
 	if len(blocks) == 0 {
 		return nil
@@ -362,7 +380,7 @@ func (w *writer) insert(
 	if err := w.next(ctx); err != nil {
 		return err
 	}
-	_, err := w.m.db.Exec(ctx, sqlBlocks, w.id, blocks, users, keys, reached, encoded)
+	_, err := w.m.db.Exec(ctx, sqlBlocks, w.id, blocks, users, keys, reached, encoded, subKeys)
 	return err
 }
 

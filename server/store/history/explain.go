@@ -66,9 +66,11 @@ func (v *view) explainNeighbours(ctx context.Context, p *scoreboard.Position, e 
 	return err
 }
 
-// explainTie counts the users with the same score.
+// explainTie counts the users with the same score and subscore.
 func (v *view) explainTie(ctx context.Context, p *scoreboard.Position, e *scoreboard.Explanation) error {
-	begin, end := scoreboard.Position{Key: p.Key}, scoreboard.Position{Key: p.Key + 1}
+	begin := keysOf(p).position(time.Time{}, "")
+	end := begin
+	end.SubKey++ // on a board without subscores all have the same
 	first, err := v.rank(ctx, &begin)
 	if err != nil {
 		return err

@@ -1,7 +1,7 @@
 package history_test
 
 import (
-	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -32,24 +32,24 @@ func TestExplanationsAddUp(t *testing.T) {
 		b.ID, b.Family = board, board
 		for i, line := range lines {
 			var user scoreboard.UserID
-			var score scoreboard.Score
-			scanLine(t, line, &user, &score)
+			var score, subscore scoreboard.Score
+			scanLine(t, line, &user, &score, &subscore)
 			e, err := w.s.PastBoards.Explain(t.Context(), &b, user, 3)
 			if err != nil {
 				t.Fatal(err)
 			}
 			s := e.Sources
 			sum := s.Submitted + s.Adjusted + s.Reversed + s.Reinstated + s.Imported + s.Archived
-			if e.Place.Score != score || sum != score || e.Place.Rank != rank(board, lines, i) {
+			if e.Place.Score != score || e.Place.Subscore != subscore || sum != score || e.Place.Rank != rank(board, lines, i) {
 				t.Errorf("%s on %s: got %+v and %+v, want %d points from all sources and rank %d", user, board, e.Place,
 					s, score, rank(board, lines, i))
 			}
 			var tied, ahead int64
 			for j, other := range lines {
 				var name scoreboard.UserID
-				var points scoreboard.Score
-				scanLine(t, other, &name, &points)
-				if points == score {
+				var points, sub scoreboard.Score
+				scanLine(t, other, &name, &points, &sub)
+				if points == score && sub == subscore {
 					if tied++; j < i {
 						ahead++
 					}
@@ -62,7 +62,7 @@ func TestExplanationsAddUp(t *testing.T) {
 					at   int
 					what string
 				}{{e.Above, i - 1, "above"}, {e.Below, i + 1, "below"}} {
-					if n.at == j && (n.got == nil || n.got.User != name || n.got.Score != points ||
+					if n.at == j && (n.got == nil || n.got.User != name || n.got.Score != points || n.got.Subscore != sub ||
 						n.got.Rank != rank(board, lines, j)) {
 						t.Errorf("%s on %s: %s is %+v, want %s", user, board, n.what, n.got, other)
 					}
@@ -99,8 +99,9 @@ func (w *world) bannedAhead(board scoreboard.BoardID, user scoreboard.UserID) (n
 	}
 	if err := w.conn.QueryRow(w.t.Context(), `select count(*) from scores as s, scores as own where s.board_id = $1
 and s.user_id = any($3) and not s.empty and own.board_id = $1 and own.user_id = $2
-and case when $4 then s.order_key < own.order_key
-    else (s.order_key, s.reached_at, s.user_id) < (own.order_key, own.reached_at, own.user_id) end`,
+and case when $4 then (s.order_key, s.sub_key) < (own.order_key, own.sub_key)
+    else (s.order_key, s.sub_key, s.reached_at, s.user_id) < (own.order_key, own.sub_key, own.reached_at, own.user_id)
+    end`,
 		board, user, banned, modes[board].Ties != "").Scan(&n); err != nil {
 		w.t.Fatal(err)
 	}
@@ -136,9 +137,9 @@ func TestBannedUsersAreMasked(t *testing.T) {
 	}
 }
 
-func scanLine(t *testing.T, line string, user *scoreboard.UserID, score *scoreboard.Score) {
+func scanLine(t *testing.T, line string, user *scoreboard.UserID, score, subscore *scoreboard.Score) {
 	t.Helper()
-	if _, err := fmt.Sscan(line, user, score); err != nil {
-		t.Fatal(err)
-	}
+	name, pair, _ := strings.Cut(line, " ")
+	*user = scoreboard.UserID(name)
+	scanPair(t, pair, score, subscore)
 }

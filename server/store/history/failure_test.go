@@ -42,7 +42,7 @@ func topLines(t testing.TB, s *store.Store, at scoreboard.PastTime) ([]string, e
 	}
 	var lines []string
 	for _, e := range top.Entries {
-		lines = append(lines, fmt.Sprintf("%s %d", e.User, e.Score))
+		lines = append(lines, lineOf(e.User, e.Score, e.Subscore))
 	}
 	return lines, nil
 }

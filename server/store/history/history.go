@@ -117,8 +117,9 @@ func (r *rankSweep) rankOwn(ctx context.Context) error {
 func (r *rankSweep) placeOthers(ctx context.Context) error {
 	var tied []scoreboard.UserID // whose times decide
 	for _, m := range r.beginOthers() {
-		i := sort.Search(len(r.own), func(i int) bool { return r.own[i].Key >= m.Key })
-		if i < len(r.own) && r.own[i].Key == m.Key {
+		at := keysOf(&m.Position)
+		i := sort.Search(len(r.own), func(i int) bool { return keysOf(&r.own[i]).compare(at) >= 0 })
+		if i < len(r.own) && keysOf(&r.own[i]) == at {
 			tied = append(tied, m.User)
 		} else {
 			r.add(&m.Position, -1)
@@ -152,7 +153,8 @@ func (r *rankSweep) point(at time.Time) scoreboard.RankPoint {
 	}
 	ranked := r.series.board.RankedAt(me.Position)
 	i := sort.Search(len(r.own), func(i int) bool { return r.own[i].Compare(&ranked) >= 0 })
-	point.Score, point.Rank = r.series.board.Order.Score(me.Key), 1+r.base[i]
+	pair := r.series.board.Pair(me.Key, me.SubKey)
+	point.Score, point.Subscore, point.Rank = pair.Score, pair.Subscore, 1+r.base[i]
 	for _, n := range r.ahead[:i+1] {
 		point.Rank += n
 	}

@@ -21,12 +21,12 @@ import (
 type change struct {
 	first, last int64 // versions of rows
 	had         bool  // whether the user had a score before the first row
-	keyBefore   int64
+	before      keys
 	exists      bool // whether the user has one after the last row
-	key         int64
-	moved       int64 // the version of the last row that changed the score; 0: none did
-	left        bool  // whether the standing in the checkpoint is another one
-	reached     time.Time
+	keys
+	moved   int64 // the version of the last row that changed the score; 0: none did
+	left    bool  // whether the standing in the checkpoint is another one
+	reached time.Time
 }
 
 // loader collects what makes up a view.
@@ -47,7 +47,7 @@ type loader struct {
 func newLoader(tx pgx.Tx, board *scoreboard.Board, at scoreboard.PastTime) *loader {
 	return &loader{
 		view: view{
-			tx: tx, board: board, order: board.Order, changes: make(map[scoreboard.UserID]*change),
+			tx: tx, board: board, changes: make(map[scoreboard.UserID]*change),
 			hidden: make(map[scoreboard.UserID]struct{}),
 		},
 		board: board, at: at,
@@ -139,18 +139,25 @@ where checkpoint_id = $1 and block = $2`, l.checkpoint, block).Scan(&n, &encoded
 	if err != nil {
 		return nil, err
 	}
-	return readStandings(encoded, n)
+	return readStandings(encoded, n, l.board)
 }
 
 // Hundreds of thousands of rows can be read: only what is needed, and previous_score only if the
 // user had a score.
 const sqlRows = `select user_id, case when version > 1 then previous_score end, new_score, version, recorded_at
-from user_score_histories where board_id = $1 and recorded_at > $2 and recorded_at <= $3 limit $4`
+from user_score_histories` + sqlRowsWhere
+
+// sqlPairRows is sqlRows for a board with subscores.
+const sqlPairRows = `select user_id, case when version > 1 then previous_score end, new_score, version, recorded_at,
+    coalesce(previous_subscore, 0), coalesce(new_subscore, 0)
+from user_score_histories` + sqlRowsWhere
+
+const sqlRowsWhere = ` where board_id = $1 and recorded_at > $2 and recorded_at <= $3 limit $4`
 
 // ledgerRow is a row of the ledger between a checkpoint and a moment.
 type ledgerRow struct {
 	user            []byte // valid until the next row
-	previous, score scoreboard.Score
+	previous, score scoreboard.Pair
 	had             bool // whether the user had a score before: previous
 	version         int64
 	at              time.Time
@@ -162,7 +169,11 @@ func (r *ledgerRow) moved() bool { return !r.had || r.score != r.previous }
 // eachRow calls do with the rows after the checkpoint, up to the moment, in any order. It
 // returns their number, which is limit+1 if there are more than most.
 func (l *loader) eachRow(ctx context.Context, limit int, do func(*ledgerRow)) (n int, err error) {
-	rows, err := l.tx.Query(ctx, sqlRows, binaryColumns, l.board.ID, l.since, l.at.At, limit+1)
+	sql := sqlRows
+	if l.board.HasSubscores() {
+		sql = sqlPairRows
+	}
+	rows, err := l.tx.Query(ctx, sql, binaryColumns, l.board.ID, l.since, l.at.At, limit+1)
 	if err != nil {
 		return 0, err
 	}
@@ -178,26 +189,32 @@ func (l *loader) eachRow(ctx context.Context, limit int, do func(*ledgerRow)) (n
 }
 
 var (
-	binaryColumns = pgx.QueryResultFormats{
-		pgx.BinaryFormatCode, pgx.BinaryFormatCode, pgx.BinaryFormatCode, pgx.BinaryFormatCode, pgx.BinaryFormatCode,
-	}
-	errRow = errors.New("a ledger row has unexpected columns")
+	binaryColumns = pgx.QueryResultFormats{pgx.BinaryFormatCode} // all of them
+	errRow        = errors.New("a ledger row has unexpected columns")
 )
 
 // postgresEpoch is 2000-01-01 in microseconds since 1970.
 const postgresEpoch = 946_684_800_000_000
 
-// decode decodes the columns of sqlRows in a fraction of the time that Scan takes.
+// decode decodes the columns of sqlRows or sqlPairRows in a fraction of the time that Scan takes.
 func (r *ledgerRow) decode(columns [][]byte) bool {
-	if len(columns) != 5 || len(columns[2]) != 8 || len(columns[3]) != 8 || len(columns[4]) != 8 {
+	pairs := len(columns) == 7 && len(columns[5]) == 8 && len(columns[6]) == 8
+	if len(columns) != 5 && !pairs || len(columns[2]) != 8 || len(columns[3]) != 8 || len(columns[4]) != 8 {
 		return false
 	}
 	number := func(i int) int64 { return int64(binary.BigEndian.Uint64(columns[i])) }
-	r.user, r.had, r.previous = columns[0], len(columns[1]) == 8, 0
+	r.user, r.had = columns[0], len(columns[1]) == 8
+	r.previous, r.score = scoreboard.Pair{}, scoreboard.Pair{Score: scoreboard.Score(number(2))}
 	if r.had {
-		r.previous = scoreboard.Score(number(1))
+		r.previous.Score = scoreboard.Score(number(1))
 	}
-	r.score, r.version, r.at = scoreboard.Score(number(2)), number(3), time.UnixMicro(number(4)+postgresEpoch).UTC()
+	r.version, r.at = number(3), time.UnixMicro(number(4)+postgresEpoch).UTC()
+	if pairs {
+		r.score.Subscore = scoreboard.Score(number(6))
+		if r.had {
+			r.previous.Subscore = scoreboard.Score(number(5))
+		}
+	}
 	return true
 }
 
@@ -218,7 +235,7 @@ func (l *loader) add(r *ledgerRow) {
 		c = l.newChange()
 		l.changes[scoreboard.UserID(r.user)] = c
 	}
-	c.add(l.order, r)
+	c.add(l.board, r)
 }
 
 // newChange allocates many changes at once.
@@ -231,15 +248,15 @@ func (l *loader) newChange() *change {
 }
 
 // add adds a row of the user; rows come in any order.
-func (c *change) add(order scoreboard.Order, r *ledgerRow) {
+func (c *change) add(board *scoreboard.Board, r *ledgerRow) {
 	if r.version < c.first || c.first == 0 {
 		c.first, c.had = r.version, r.had
 		if r.had {
-			c.keyBefore = order.Key(r.previous)
+			c.before = keysOn(board, r.previous)
 		}
 	}
 	if r.version > c.last {
-		c.last, c.exists, c.key = r.version, true, order.Key(r.score)
+		c.last, c.exists, c.keys = r.version, true, keysOn(board, r.score)
 	}
 	if r.moved() && r.version > c.moved {
 		c.moved, c.reached = r.version, r.at
@@ -319,11 +336,11 @@ func (l *loader) recount(ctx context.Context) error {
 		if c == nil {
 			c = &change{}
 			if p, had := before[user]; had {
-				c.had, c.keyBefore = true, p.Key
+				c.had, c.before = true, keysOf(&p)
 			}
 			l.changes[user] = c
 		}
-		c.exists, c.key, c.reached, c.moved = to.Exists, l.order.Key(to.Score), to.ReachedAt, 1
+		c.exists, c.keys, c.reached, c.moved = to.Exists, keysOn(l.board, to.Pair), to.ReachedAt, 1
 	}
 	return nil
 }
@@ -351,7 +368,9 @@ func (l *loader) readRestored(
 	restored, err := named(ctx, l.tx, block)
 	for _, p := range restored {
 		if _, corrected := folded[p.User]; corrected { // or hidden
-			folded[p.User] = ledger.Standing{Score: l.order.Score(p.Key), Exists: true, ReachedAt: p.ReachedAt}
+			folded[p.User] = ledger.Standing{
+				Pair: l.board.Pair(p.Key, p.SubKey), Exists: true, ReachedAt: p.ReachedAt,
+			}
 		}
 	}
 	return err
@@ -385,7 +404,8 @@ func (l *loader) shownRecounted() []scoreboard.UserID {
 
 const sqlFold = `select h.user_id, h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at,
     h.version, h.new_score - h.applied, h.previous_score is not null, exists (select from reversals as r
-        where r.user_id = h.user_id and r.event_id = h.event_id and r.internal = (h.source = 'admin'))
+        where r.user_id = h.user_id and r.event_id = h.event_id and r.internal = (h.source = 'admin')),
+    coalesce(h.subscore, 0), coalesce(h.previous_subscore, 0)
 from user_score_histories as h where h.user_id collate "POSIX" = any($1) and h.board_id = $2 and h.recorded_at <= $3
 order by h.user_id, h.version`
 
@@ -426,7 +446,10 @@ func (l *loader) fold(
 	var user, folding scoreboard.UserID
 	seen := make(map[scoreboard.UserID]struct{}, len(users))
 	var r ledger.FoldRow
-	to := []any{&user, &r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed}
+	to := []any{
+		&user, &r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Version, &r.Before, &r.Existed, &r.Reversed,
+		&r.Subscore, &r.SubscoreBefore,
+	}
 	_, err = pgx.ForEachRow(rows, to, func() error {
 		if fold == nil || user != folding {
 			if r.Version > 1 {
@@ -457,7 +480,7 @@ func (l *loader) merge(ctx context.Context) error {
 	}
 	l.out = make(map[scoreboard.UserID]scoreboard.Position, len(l.hidden))
 	for user, p := range found {
-		l.leftKeys = append(l.leftKeys, p.Key)
+		l.leftKeys = append(l.leftKeys, keysOf(&p))
 		l.out[user] = p
 	}
 	for user, p := range l.masked {
@@ -471,17 +494,17 @@ func (l *loader) merge(ctx context.Context) error {
 		}
 		if _, hidden := l.hidden[user]; hidden {
 			if c.exists {
-				l.out[user] = scoreboard.Position{Key: c.key, ReachedAt: c.reached, User: user}
+				l.out[user] = c.position(c.reached, user)
 			} else {
 				delete(l.out, user)
 			}
 			continue
 		}
 		if _, masked := l.masked[user]; c.had && !masked {
-			c.left, l.leftKeys = true, append(l.leftKeys, c.keyBefore)
+			c.left, l.leftKeys = true, append(l.leftKeys, c.before)
 		}
 		if c.exists {
-			l.joined = append(l.joined, scoreboard.Position{Key: c.key, ReachedAt: c.reached, User: user})
+			l.joined = append(l.joined, c.position(c.reached, user))
 		}
 	}
 	for user, p := range l.masked {

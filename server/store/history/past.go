@@ -166,8 +166,9 @@ func (v *view) place(
 			board.ID, at.Format(time.RFC3339Nano))
 	}
 	rank, err := v.sharedRank(ctx, p)
+	pair := board.Pair(p.Key, p.SubKey)
 	return p, &scoreboard.Place{
-		Board: board.ID, User: user, Score: board.Order.Score(p.Key), Rank: rank, Total: v.total,
+		Board: board.ID, User: user, Score: pair.Score, Subscore: pair.Subscore, Rank: rank, Total: v.total,
 		UpdatedAt: p.ReachedAt, AsOf: at,
 	}, err
 }

@@ -1,15 +1,16 @@
 package history_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"go.uber.org/goleak"
 
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -56,6 +57,7 @@ type submitted struct {
 	board scoreboard.BoardID
 	id    scoreboard.EventID
 	delta int64
+	sub   int64 // of boards with subscores
 	at    time.Time
 
 	key      string
@@ -97,10 +99,16 @@ type voided struct {
 }
 
 var modes = map[scoreboard.BoardID]scoreboard.Board{
-	"sum":  {Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest},
-	"high": {Mode: scoreboard.ModeBest, Order: scoreboard.OrderHighest, Ties: scoreboard.TiesShared},
-	"low":  {Mode: scoreboard.ModeBest, Order: scoreboard.OrderLowest, Ties: scoreboard.TiesShared},
-	"last": {Mode: scoreboard.ModeLatest, Order: scoreboard.OrderHighest},
+	"sum":   {Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest},
+	"high":  {Mode: scoreboard.ModeBest, Order: scoreboard.OrderHighest, Ties: scoreboard.TiesShared},
+	"low":   {Mode: scoreboard.ModeBest, Order: scoreboard.OrderLowest, Ties: scoreboard.TiesShared},
+	"last":  {Mode: scoreboard.ModeLatest, Order: scoreboard.OrderHighest},
+	"goals": {Mode: scoreboard.ModeIncrement, Order: scoreboard.OrderHighest, Subscore: scoreboard.OrderHighest},
+	"duel": {
+		Mode: scoreboard.ModeBest, Order: scoreboard.OrderLowest, Subscore: scoreboard.OrderHighest,
+		Ties: scoreboard.TiesShared,
+	},
+	"draw": {Mode: scoreboard.ModeLatest, Order: scoreboard.OrderHighest, Subscore: scoreboard.OrderLowest},
 }
 
 func newWorld(t *testing.T) *world {
@@ -114,8 +122,10 @@ func newWorld(t *testing.T) *world {
 		private: make(map[scoreboard.UserID]bool),
 	}
 	for id, b := range modes {
-		conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, ties)
-values ($1, $1, $2, $3, -100, 100, nullif($4, ''))`, id, b.Mode, b.Order, b.Ties)
+		conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, ties, subscore,
+    min_subscore, max_subscore)
+values ($1, $1, $2, $3, -100, 100, nullif($4, ''), nullif($5, ''), case when $5 <> '' then -100 end,
+    case when $5 <> '' then 100 end)`, id, b.Mode, b.Order, b.Ties, b.Subscore)
 		w.boards = append(w.boards, id)
 	}
 	slices.Sort(w.boards)
@@ -138,6 +148,7 @@ func (w *world) step() {
 			Delta: 1 + w.rng.Int64N(4), Source: scoreboard.SourceAPI, Event: scoreboard.NewEventID(),
 			KeyID: fmt.Sprintf("k%d", w.rng.IntN(5)),
 		}
+		in.Subscore = w.subscore(in.Boards[0])
 		outcomes, err := w.s.Increments.Record(ctx, []scoreboard.Increment{in})
 		if err != nil {
 			w.t.Fatal(err)
@@ -150,7 +161,7 @@ func (w *world) step() {
 		}
 		w.events = append(w.events, &submitted{
 			user: in.User, board: in.Boards[0], id: in.Event, delta: in.Delta, at: outcomes[0].Receipts[0].RecordedAt,
-			key: in.KeyID,
+			key: in.KeyID, sub: int64(in.Submitted().Subscore),
 		})
 	case kind < 16 && len(w.events) > 0:
 		e := w.events[w.rng.IntN(len(w.events))]
@@ -235,21 +246,68 @@ func (w *world) archived() bool { return len(w.events) > 0 && w.events[0].archiv
 
 // lines is what a board shows now: the scores themselves, in order.
 func (w *world) lines(board scoreboard.BoardID) []string {
-	rows, err := w.conn.Query(w.t.Context(), `select user_id || ' ' || score from scores
-where board_id = $1 and not hidden order by order_key, reached_at, user_id`, board)
+	rows, err := w.conn.Query(w.t.Context(), `select user_id, score, subscore, reached_at from scores
+where board_id = $1 and not hidden`, board)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	defer rows.Close()
-	var lines []string
-	for rows.Next() {
-		var line string
-		if err := rows.Scan(&line); err != nil {
-			w.t.Fatal(err)
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*standing, error) {
+		var s standing
+		return &s, row.Scan(&s.user, &s.score, &s.sub, &s.reached)
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return linesOf(board, all)
+}
+
+// standing is a user's score as a test computes the order.
+type standing struct {
+	user       scoreboard.UserID
+	score, sub int64
+	reached    time.Time
+}
+
+// linesOf returns the lines of standings in the order of a board.
+func linesOf(board scoreboard.BoardID, all []*standing) (lines []string) {
+	b := modes[board]
+	slices.SortFunc(all, func(p, q *standing) int {
+		if ahead(&b, p, q) {
+			return -1
 		}
-		lines = append(lines, line)
+		if ahead(&b, q, p) {
+			return 1
+		}
+		return cmp.Or(p.reached.Compare(q.reached), strings.Compare(string(p.user), string(q.user)))
+	})
+	for _, s := range all {
+		lines = append(lines, lineOf(s.user, scoreboard.Score(s.score), scoreboard.Score(s.sub)))
 	}
 	return lines
+}
+
+// lineOf is the line of a user, with the subscore unless that is 0.
+func lineOf(user scoreboard.UserID, score, sub scoreboard.Score) string {
+	if sub == 0 {
+		return fmt.Sprintf("%s %d", user, score)
+	}
+	return fmt.Sprintf("%s %d:%d", user, score, sub)
+}
+
+// ahead reports whether p is ahead of q by the scores alone.
+func ahead(b *scoreboard.Board, p, q *standing) bool {
+	if p.score != q.score {
+		return (p.score > q.score) == (b.Order == scoreboard.OrderHighest)
+	}
+	return p.sub != q.sub && (p.sub > q.sub) == (b.Subscore == scoreboard.OrderHighest)
+}
+
+// subscore draws one for a board that has them; many are equal, and some are missing.
+func (w *world) subscore(board scoreboard.BoardID) *scoreboard.Score {
+	if n := w.rng.Int64N(5); modes[board].Subscore != "" && n < 4 {
+		return new(scoreboard.Score(n - 2))
+	}
+	return nil
 }
 
 // rank is that of a line.
@@ -265,11 +323,6 @@ func rank(board scoreboard.BoardID, lines []string, i int) int64 {
 // today is what a board would have shown at a moment without the events that are reversed
 // now and without the users that are hidden now.
 func (w *world) today(board scoreboard.BoardID, at time.Time) []string {
-	type standing struct {
-		user    scoreboard.UserID
-		score   int64
-		reached time.Time
-	}
 	scores := make(map[scoreboard.UserID]*standing)
 	b := modes[board]
 	for _, e := range w.events {
@@ -279,43 +332,25 @@ func (w *world) today(board scoreboard.BoardID, at time.Time) []string {
 		}
 		s := scores[e.user]
 		if s == nil {
-			scores[e.user] = &standing{e.user, e.delta, e.at}
+			scores[e.user] = &standing{e.user, e.delta, e.sub, e.at}
 			continue
 		}
-		next := e.delta
+		next := &standing{e.user, e.delta, e.sub, e.at}
 		switch {
 		case b.Mode == scoreboard.ModeIncrement:
-			next += s.score
-		case b.Mode == scoreboard.ModeBest && b.Order == scoreboard.OrderHighest:
-			next = max(next, s.score)
-		case b.Mode == scoreboard.ModeBest:
-			next = min(next, s.score)
+			next.score, next.sub = next.score+s.score, next.sub+s.sub
+		case b.Mode == scoreboard.ModeBest && !ahead(&b, next, s):
+			continue
 		}
-		if next != s.score {
-			s.score, s.reached = next, e.at
+		if next.score != s.score || next.sub != s.sub {
+			scores[e.user] = next
 		}
 	}
 	var all []*standing
 	for _, s := range scores {
 		all = append(all, s)
 	}
-	slices.SortFunc(all, func(p, q *standing) int {
-		if p.score != q.score {
-			if (p.score > q.score) == (b.Order == scoreboard.OrderHighest) {
-				return -1
-			}
-			return 1
-		}
-		if c := p.reached.Compare(q.reached); c != 0 {
-			return c
-		}
-		return strings.Compare(string(p.user), string(q.user))
-	})
-	var lines []string
-	for _, s := range all {
-		lines = append(lines, fmt.Sprintf("%s %d", s.user, s.score))
-	}
-	return lines
+	return linesOf(board, all)
 }
 
 // check compares a board at a moment with the lines: the pages, the total, and every user's
@@ -335,12 +370,12 @@ func (w *world) check(board scoreboard.BoardID, at scoreboard.PastTime, want []s
 			w.t.Fatalf("%s at %v: %d users, want %d", board, at, top.Total, len(want))
 		}
 		for i, e := range top.Entries {
-			got = append(got, fmt.Sprintf("%s %d", e.User, e.Score))
+			got = append(got, lineOf(e.User, e.Score, e.Subscore))
 			if n := len(got); e.Rank != rank(board, got, n-1) || top.Ordinal(i) != int64(n) {
 				w.t.Fatalf("%s at %v: number %d, %s, has rank %d, want %d", board, at, n, e.User, e.Rank,
 					rank(board, got, n-1))
 			}
-			p := top.Position(i, b.Order)
+			p := top.Position(i, b)
 			after = &p
 		}
 		if len(top.Entries) < 4 {
@@ -358,12 +393,13 @@ func (w *world) check(board scoreboard.BoardID, at scoreboard.PastTime, want []s
 		}
 		var around []string
 		for j, e := range place.Neighbours {
-			around = append(around, fmt.Sprintf("%s %d", e.User, e.Score))
+			around = append(around, lineOf(e.User, e.Score, e.Subscore))
 			if e.Rank != rank(board, want, max(i-2, 0)+j) {
 				w.t.Fatalf("%s at %v: neighbour %s of %s has rank %d", board, at, e.User, user, e.Rank)
 			}
 		}
-		if place.Rank != rank(board, want, i) || !slices.Equal(around, want[max(i-2, 0):min(i+3, len(want))]) {
+		if lineOf(place.User, place.Score, place.Subscore) != line || place.Rank != rank(board, want, i) ||
+			!slices.Equal(around, want[max(i-2, 0):min(i+3, len(want))]) {
 			w.t.Fatalf("%s at %v: %s has rank %d and neighbours %v, want rank %d of %v", board, at, user, place.Rank,
 				around, rank(board, want, i), want)
 		}
@@ -391,6 +427,19 @@ func TestMomentsAreWhatWasShown(t *testing.T) {
 	}
 }
 
+// scanPair reads a score with a subscore, if there is one.
+func scanPair(t *testing.T, text string, score, sub *scoreboard.Score) {
+	t.Helper()
+	first, second, found := strings.Cut(text, ":")
+	_, err := fmt.Sscan(first, score)
+	if err == nil && found {
+		_, err = fmt.Sscan(second, sub)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // checkHistory compares a user's ranks at some of the moments with what was shown at each.
 func (w *world) checkHistory(board scoreboard.BoardID, user scoreboard.UserID, asNow bool, at []shown) {
 	w.t.Helper()
@@ -407,11 +456,8 @@ func (w *world) checkHistory(board scoreboard.BoardID, user scoreboard.UserID, a
 		p := scoreboard.RankPoint{At: s.at.UTC(), Total: int64(len(lines))}
 		for i, line := range lines {
 			if name, score, _ := strings.Cut(line, " "); name == string(user) {
-				n, err := strconv.ParseInt(score, 10, 64)
-				if err != nil {
-					w.t.Fatal(err)
-				}
-				p.Score, p.Rank, on = scoreboard.Score(n), rank(board, lines, i), true
+				scanPair(w.t, score, &p.Score, &p.Subscore)
+				p.Rank, on = rank(board, lines, i), true
 			}
 		}
 		times, want = append(times, s.at), append(want, p)

@@ -59,15 +59,11 @@ type move struct {
 	step    int // the first time that has it
 	version int64
 	exists  bool
-	key     int64
+	keys
 	reached time.Time
 
-	had       bool // whether the user had a score before
-	keyBefore int64
-}
-
-func (mv *move) position() scoreboard.Position {
-	return scoreboard.Position{Key: mv.key, ReachedAt: mv.reached, User: mv.user}
+	had    bool // whether the user had a score before
+	before keys
 }
 
 // mover is a user whose standing is not simply that of the checkpoint.
@@ -80,7 +76,7 @@ type mover struct {
 
 func (m *mover) apply(mv *move) {
 	if mv.version > m.version { // rows of one step come in any order
-		m.version, m.exists, m.Position = mv.version, mv.exists, mv.position()
+		m.version, m.exists, m.Position = mv.version, mv.exists, mv.position(mv.reached, mv.user)
 	}
 }
 
@@ -126,7 +122,7 @@ func (a *series) load(ctx context.Context) error {
 	}
 	return l.fold(ctx, users, func(u scoreboard.UserID, r *ledger.FoldRow, after ledger.Standing) {
 		a.folded[u] = append(a.folded[u], foldedMove{r.At.UTC(), move{
-			user: u, version: r.Version, exists: after.Exists, key: a.board.Order.Key(after.Score),
+			user: u, version: r.Version, exists: after.Exists, keys: keysOn(a.board, after.Pair),
 			reached: after.ReachedAt,
 		}})
 	})
@@ -189,7 +185,7 @@ func (s *sweep) readMoves(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	order := s.series.board.Order
+	board := s.series.board
 	n, err := s.eachRow(ctx, s.budget, func(r *ledgerRow) {
 		c, isCorrection := corrected[scoreboard.UserID(r.user)][r.version]
 		if _, again := s.folded[scoreboard.UserID(r.user)]; again || !r.moved() && !isCorrection {
@@ -197,13 +193,13 @@ func (s *sweep) readMoves(ctx context.Context) error {
 		}
 		mv := move{
 			user: scoreboard.UserID(r.user), step: s.stepOf(r.at), version: r.version, exists: !c.empty, had: r.had,
-			key: order.Key(r.score), reached: r.at,
+			keys: keysOn(board, r.score), reached: r.at,
 		}
 		if isCorrection {
 			mv.reached = c.reached
 		}
 		if r.had {
-			mv.keyBefore = order.Key(r.previous)
+			mv.before = keysOn(board, r.previous)
 		}
 		s.moves = append(s.moves, mv)
 	})
@@ -273,7 +269,7 @@ func (s *sweep) beginKnown(
 	return found, nil
 }
 
-// beginOthers makes movers of the users who move and are none yet. The moves tell only the key
+// beginOthers makes movers of the users who move and are none yet. The moves tell only the keys
 // that each had at the checkpoint. It returns those who had one.
 func (s *sweep) beginOthers() (had []*mover) {
 	first := make(map[scoreboard.UserID]*move)
@@ -287,7 +283,7 @@ func (s *sweep) beginOthers() (had []*mover) {
 		}
 	}
 	for u, mv := range first {
-		m := &mover{exists: mv.had, Position: scoreboard.Position{Key: mv.keyBefore, User: u}}
+		m := &mover{exists: mv.had, Position: mv.before.position(time.Time{}, u)}
 		s.movers[u] = m
 		if mv.had {
 			had = append(had, m)

@@ -1,7 +1,6 @@
 package history_test
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -59,7 +58,7 @@ func (w *world) checkTimeline(board scoreboard.BoardID, asNow bool, at []shown, 
 		}
 		var got []string
 		for j, e := range current.Entries {
-			got = append(got, fmt.Sprintf("%s %d", e.User, e.Score))
+			got = append(got, lineOf(e.User, e.Score, e.Subscore))
 			if e.Rank != rank(board, got, j) {
 				w.t.Fatalf("%s at %v: %s has rank %d, want %d", board, s.at, e.User, e.Rank, rank(board, got, j))
 			}

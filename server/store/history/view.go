@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
@@ -19,14 +20,13 @@ import (
 type view struct {
 	tx         pgx.Tx
 	board      *scoreboard.Board
-	order      scoreboard.Order
 	checkpoint int64
 	blocks     []block
 	total      int64
 
 	// Most reads need few of the standings that changed, so these are in no order.
 	changes  map[scoreboard.UserID]*change
-	leftKeys []int64               // in the checkpoint, of users whose standing is another one
+	leftKeys []keys                // in the checkpoint, of users whose standing is another one
 	joined   []scoreboard.Position // the standings that are not of the checkpoint
 	hidden   map[scoreboard.UserID]struct{}
 	out      map[scoreboard.UserID]scoreboard.Position // the standings of the hidden users
@@ -42,19 +42,20 @@ type block struct {
 }
 
 func (v *view) entry(p *scoreboard.Position, rank int64) scoreboard.Entry {
-	return scoreboard.Entry{Rank: rank, User: p.User, Score: v.order.Score(p.Key)}
+	pair := v.board.Pair(p.Key, p.SubKey)
+	return scoreboard.Entry{Rank: rank, User: p.User, Score: pair.Score, Subscore: pair.Subscore}
 }
 
 // readBlocks reads where the blocks begin.
 func (v *view) readBlocks(ctx context.Context) error {
-	rows, err := v.tx.Query(ctx, `select users, order_key, (extract(epoch from reached_at) * 1000000)::bigint
+	rows, err := v.tx.Query(ctx, `select users, order_key, sub_key, (extract(epoch from reached_at) * 1000000)::bigint
 from checkpoint_blocks where checkpoint_id = $1 and block >= 0 order by block`, v.checkpoint)
 	if err != nil {
 		return err
 	}
 	return pg.ForEach(rows, func() error {
 		b := block{before: v.total}
-		err := rows.Scan(&b.users, &b.first.key, &b.first.reached)
+		err := rows.Scan(&b.users, &b.first.key, &b.first.subKey, &b.first.reached)
 		v.total += int64(b.users)
 		v.blocks = append(v.blocks, b)
 		return err
@@ -70,7 +71,7 @@ func (v *view) standings(ctx context.Context, i int) ([]standing, error) {
 	err := v.tx.QueryRow(ctx, `select standings from checkpoint_blocks where checkpoint_id = $1 and block = $2`,
 		v.checkpoint, i).Scan(&encoded)
 	if err == nil {
-		b.standings, err = readStandings(encoded, b.users)
+		b.standings, err = readStandings(encoded, b.users, v.board)
 	}
 	return b.standings, err
 }
@@ -165,17 +166,19 @@ func (v *view) rank(ctx context.Context, p *scoreboard.Position) (int64, error) 
 			rank++
 		}
 	}
-	equal := false
-	for _, key := range v.leftKeys {
-		equal = equal || key == p.Key
-		if key < p.Key {
+	equal, at := false, keysOf(p)
+	for _, k := range v.leftKeys {
+		c := k.compare(at)
+		equal = equal || c == 0
+		if c < 0 {
 			rank--
 		}
 	}
-	// Those of the same key are ahead or not by their times, which only the blocks tell.
+	// Those of the same keys are ahead or not by their times, which only the blocks tell.
 	if equal {
-		err = v.walk(ctx, &scoreboard.Position{Key: p.Key}, func(q *scoreboard.Position) bool {
-			if v.left(q.User) && q.Key == p.Key && q.Compare(p) < 0 {
+		first := at.position(time.Time{}, "")
+		err = v.walk(ctx, &first, func(q *scoreboard.Position) bool {
+			if v.left(q.User) && keysOf(q) == at && q.Compare(p) < 0 {
 				rank--
 			}
 			return q.Compare(p) < 0
@@ -360,12 +363,12 @@ func (v *view) position(ctx context.Context, board *scoreboard.Board, user score
 	return nil, err
 }
 
-const sqlRecorded = `select n.number, h.new_score, coalesce(c.reached_at, h.recorded_at)
+const sqlRecorded = `select n.number, h.new_score, h.new_subscore, coalesce(c.reached_at, h.recorded_at)
 from checkpoint_users as n cross join lateral (
-    select version, new_score, recorded_at from user_score_histories as h
+    select version, new_score, new_subscore, recorded_at from user_score_histories as h
     where h.user_id collate "POSIX" = n.user_id and h.board_id = $2
         and h.recorded_at <= (select at from checkpoints where checkpoint_id = $3)
-        and (h.applied <> 0 or h.previous_score is null or h.version = 1)
+        and ` + movedRow + `
     order by h.recorded_at desc, h.version desc limit 1) as h
 left join lateral (select reached_at from corrected_standings as c
     where c.user_id = n.user_id and c.board_id = $2 and c.version >= h.version
@@ -380,17 +383,18 @@ func (v *view) recorded(
 	if len(v.blocks) == 0 {
 		return nil, nil
 	}
-	var number int64
-	var score scoreboard.Score
+	var number, score int64
+	var subscore *int64
 	p := scoreboard.Position{User: user}
-	err := v.tx.QueryRow(ctx, sqlRecorded, user, board.ID, v.checkpoint).Scan(&number, &score, &p.ReachedAt)
+	err := v.tx.QueryRow(ctx, sqlRecorded, user, board.ID, v.checkpoint).Scan(&number, &score, &subscore,
+		&p.ReachedAt)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	p.Key, p.ReachedAt = v.order.Key(score), p.ReachedAt.UTC()
+	p = keysOn(board, pairOf(score, subscore)).position(p.ReachedAt.UTC(), user)
 	for i := v.blockOf(&p); i < len(v.blocks) && v.blocks[i].first.compare(&p) <= 0; i++ {
 		standings, err := v.standings(ctx, i)
 		if err != nil {
@@ -427,7 +431,7 @@ where checkpoint_id = $1 and block >= 0`, v.checkpoint)
 		if err := rows.Scan(&n, &encoded); err != nil {
 			return err
 		}
-		standings, err := readStandings(encoded, n)
+		standings, err := readStandings(encoded, n, v.board)
 		for i := range standings {
 			if user, ok := names[standings[i].number]; ok {
 				found[user] = standings[i].position(user)

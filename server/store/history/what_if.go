@@ -109,7 +109,7 @@ where h.board_id = $3 and h.source <> 'admin' and h.event_text is not null`, use
 // place is a user's standing in a few bytes. Users are known by their index, in the order of
 // their ids, so the index also decides between equal standings.
 type place struct {
-	key     int64
+	keys
 	reached int64 // microseconds
 	exists  bool
 }
@@ -186,7 +186,7 @@ func (t *trial) begin(ctx context.Context, tx pgx.Tx, m *PastBoards) error {
 		return err
 	}
 	t.result.AsOf = t.result.AsOf.UTC()
-	rows, err := tx.Query(ctx, `select user_id, order_key, reached_at from scores
+	rows, err := tx.Query(ctx, `select user_id, order_key, sub_key, reached_at from scores
 where board_id = $1 and not hidden and not empty order by user_id limit $2`, t.board.ID, scoreboard.MaxWhatIfUsers+1)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ where board_id = $1 and not hidden and not empty order by user_id limit $2`, t.b
 		var user string
 		var reached time.Time
 		p := place{exists: true}
-		err := rows.Scan(&user, &p.key, &reached)
+		err := rows.Scan(&user, &p.key, &p.subKey, &reached)
 		p.reached = reached.UnixMicro()
 		t.users, t.now = append(t.users, user), append(t.now, p)
 		return err
@@ -224,7 +224,8 @@ where board_id = $1 and not hidden and not empty order by user_id limit $2`, t.b
 }
 
 const sqlTrial = `select h.user_id, h.event_id, h.delta, h.source = 'admin', coalesce(h.action, ''), h.recorded_at,
-    h.board_id, h.applied, coalesce(h.key_id, ''), coalesce(h.country, ''), r.user_id is not null
+    h.board_id, h.applied, coalesce(h.key_id, ''), coalesce(h.country, ''), r.user_id is not null,
+    coalesce(h.subscore, 0)
 from user_score_histories as h
 left join reversals as r on r.user_id = h.user_id and r.event_id = h.event_id and r.internal = (h.source = 'admin')
 where h.recorded_at >= $2 and ($3 or h.board_id = $1)
@@ -246,6 +247,7 @@ func (t *trial) read(ctx context.Context, tx pgx.Tx, limit int, progress func(ro
 	var r ledger.TrialRow
 	to := []any{
 		&user, &r.Event, &r.Delta, &r.Admin, &r.Action, &r.At, &r.Board, &r.Applied, &r.Key, &r.Country, &r.Reversed,
+		&r.Subscore,
 	}
 	if _, err := pgx.ForEachRow(rows, to, func() error {
 		if n++; n%whatIfProgress == 0 {
@@ -300,7 +302,7 @@ func (t *trial) start(user string) int {
 	if i, found := slices.BinarySearchFunc(t.starts, scoreboard.UserID(user),
 		func(p scoreboard.Position, u scoreboard.UserID) int { return cmp.Compare(p.User, u) }); found {
 		p := &t.starts[i]
-		had = ledger.Standing{Score: t.board.Order.Score(p.Key), Exists: true, ReachedAt: p.ReachedAt}
+		had = ledger.Standing{Pair: t.board.Pair(p.Key, p.SubKey), Exists: true, ReachedAt: p.ReachedAt}
 	}
 	t.trial.Begin(scoreboard.UserID(t.users[at]), had)
 	return at
@@ -342,7 +344,7 @@ func (t *trial) finish(at int) {
 		return
 	}
 	to := t.trial.Standing()
-	t.then[at] = place{t.board.Order.Key(to.Score), to.ReachedAt.UnixMicro(), to.Exists}
+	t.then[at] = place{keysOn(t.board, to.Pair), to.ReachedAt.UnixMicro(), to.Exists}
 }
 
 // ranks returns the rank of each user, from 1; 0: none.
@@ -359,12 +361,12 @@ func ranks(places []place, ties scoreboard.Ties) []int32 {
 		if ties == scoreboard.TiesLast {
 			reached = -reached
 		}
-		return cmp.Or(cmp.Compare(p.key, q.key), reached, cmp.Compare(i, j))
+		return cmp.Or(p.keys.compare(q.keys), reached, cmp.Compare(i, j))
 	})
 	ranks := make([]int32, len(places))
 	for n, i := range order {
 		ranks[i] = int32(n + 1)
-		if ties == scoreboard.TiesShared && n > 0 && places[i].key == places[order[n-1]].key {
+		if ties == scoreboard.TiesShared && n > 0 && places[i].keys == places[order[n-1]].keys {
 			ranks[i] = ranks[order[n-1]]
 		}
 	}
@@ -385,7 +387,7 @@ func (t *trial) compare() {
 			r.Up++
 		case after[i] > before[i]:
 			r.Down++
-		case t.now[i].key == t.then[i].key:
+		case t.now[i].keys == t.then[i].keys:
 			continue
 		}
 		changed = append(changed, int32(i))
@@ -403,11 +405,13 @@ func (t *trial) compare() {
 	for _, i := range changed[:min(len(changed), t.ask.Limit)] {
 		c := scoreboard.WhatIfChange{
 			User: scoreboard.UserID(strings.Clone(t.users[i])), Rank: int64(before[i]), NewRank: int64(after[i]),
-			Score:    t.board.Order.Score(t.now[i].key),
 			Rejected: t.rejected[int(i)], Deciding: t.deciding[int(i)],
 		}
+		now := t.board.Pair(t.now[i].key, t.now[i].subKey)
+		c.Score, c.Subscore = now.Score, now.Subscore
 		if t.then[i].exists {
-			c.NewScore = t.board.Order.Score(t.then[i].key)
+			then := t.board.Pair(t.then[i].key, t.then[i].subKey)
+			c.NewScore, c.NewSubscore = then.Score, then.Subscore
 		}
 		r.Changes = append(r.Changes, c)
 	}

@@ -1,6 +1,7 @@
 package history_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -26,6 +27,7 @@ type entry struct {
 	user     scoreboard.UserID
 	id       scoreboard.EventID
 	delta    int64
+	sub      int64 // 0 on a board without subscores
 	key      string
 	at       time.Time
 	adjust   bool
@@ -44,7 +46,9 @@ type history struct {
 	banned  map[scoreboard.UserID]bool
 }
 
-func newHistory(t *testing.T, mode scoreboard.Mode, order scoreboard.Order) *history {
+func newHistory(
+	t *testing.T, mode scoreboard.Mode, order scoreboard.Order, subscore ...scoreboard.Order,
+) *history {
 	t.Helper()
 	s, conn := storetest.New(t)
 	seed := rand.Uint64()
@@ -52,13 +56,15 @@ func newHistory(t *testing.T, mode scoreboard.Mode, order scoreboard.Order) *his
 	h := &history{
 		t: t, s: s, conn: conn, rng: rand.New(rand.NewPCG(seed, 0)), banned: make(map[scoreboard.UserID]bool),
 		board: scoreboard.Board{
-			ID: "b", Family: "b", Mode: mode, Order: order, Status: scoreboard.StatusActive,
+			ID: "b", Family: "b", Mode: mode, Order: order, Subscore: cmp.Or(subscore...), Status: scoreboard.StatusActive,
 			MinDelta: -100, MaxDelta: 100,
 			MinScore: -10, MaxScore: 100_000, Created: time.Now().Add(-time.Hour),
 		},
 	}
-	conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score)
-values ('b', 'b', $1, $2, -100, 100, -10, 100000)`, mode, order)
+	conn.Do(t, `insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
+    subscore, min_subscore, max_subscore)
+values ('b', 'b', $1, $2, -100, 100, -10, 100000, nullif($3, ''), case when $3 <> '' then -9 end,
+    case when $3 <> '' then 9 end)`, mode, order, h.board.Subscore)
 	s.PastBoards.SetBlockUsers(3)
 	return h
 }
@@ -124,7 +130,7 @@ func (h *history) importScore(user scoreboard.UserID) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	records := []scoreboard.ImportRecord{{User: user, Score: scoreboard.Score(1 + h.rng.IntN(60))}}
+	records := []scoreboard.ImportRecord{{User: user, Score: scoreboard.Score(1 + h.rng.IntN(60)), Subscore: h.subscore()}}
 	out, err := h.s.Imports.WriteImport(h.t.Context(), i.ID, records, because("import.records"))
 	if err != nil {
 		h.t.Fatal(err)
@@ -133,8 +139,8 @@ func (h *history) importScore(user scoreboard.UserID) {
 		return // unchanged, or the user is banned
 	}
 	e := &entry{user: user, imported: true}
-	err = h.conn.QueryRow(h.t.Context(), `select delta, recorded_at from user_score_histories
-where user_id = $1 and action = 'import' order by version desc limit 1`, user).Scan(&e.delta, &e.at)
+	err = h.conn.QueryRow(h.t.Context(), `select delta, coalesce(subscore, 0), recorded_at from user_score_histories
+where user_id = $1 and action = 'import' order by version desc limit 1`, user).Scan(&e.delta, &e.sub, &e.at)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -145,7 +151,7 @@ func (h *history) submit(user scoreboard.UserID, delta int64) {
 	h.t.Helper()
 	in := scoreboard.Increment{
 		User: user, Boards: []scoreboard.BoardID{"b"}, Delta: delta, Source: scoreboard.SourceAPI,
-		Event: scoreboard.NewEventID(), KeyID: fmt.Sprintf("k%d", h.rng.IntN(4)),
+		Event: scoreboard.NewEventID(), KeyID: fmt.Sprintf("k%d", h.rng.IntN(4)), Subscore: h.subscore(),
 	}
 	outcomes, err := h.s.Increments.Record(h.t.Context(), []scoreboard.Increment{in})
 	if err != nil {
@@ -158,7 +164,17 @@ func (h *history) submit(user scoreboard.UserID, delta int64) {
 		return
 	}
 	at := outcomes[0].Receipts[0].RecordedAt
-	h.entries = append(h.entries, &entry{user: user, id: in.Event, delta: delta, key: in.KeyID, at: at})
+	h.entries = append(h.entries, &entry{
+		user: user, id: in.Event, delta: delta, sub: int64(in.Submitted().Subscore), key: in.KeyID, at: at,
+	})
+}
+
+// subscore draws one, or none.
+func (h *history) subscore() *scoreboard.Score {
+	if n := h.rng.Int64N(5); h.board.HasSubscores() && n < 4 {
+		return new(scoreboard.Score(n - 2))
+	}
+	return nil
 }
 
 // ask asks the store.
@@ -177,9 +193,9 @@ func (h *history) ask(w scoreboard.WhatIf) *scoreboard.WhatIfResult {
 
 // row is a line of a standing of the model.
 type row struct {
-	user    scoreboard.UserID
-	score   int64
-	reached time.Time
+	user       scoreboard.UserID
+	score, sub int64
+	reached    time.Time
 }
 
 // rank sorts rows and returns the rank of each user.
@@ -189,6 +205,10 @@ func (h *history) rank(rows []row, ties scoreboard.Ties) map[scoreboard.UserID]i
 		case p.score != q.score && (p.score > q.score) == (h.board.Order == scoreboard.OrderHighest):
 			return -1
 		case p.score != q.score:
+			return 1
+		case p.sub != q.sub && (p.sub > q.sub) == (h.board.Subscore == scoreboard.OrderHighest):
+			return -1
+		case p.sub != q.sub:
 			return 1
 		}
 		return 0
@@ -219,7 +239,7 @@ func (h *history) rank(rows []row, ties scoreboard.Ties) map[scoreboard.UserID]i
 // and then, and the rejected events in order.
 func (h *history) want(w scoreboard.WhatIf) (lines []string, rejected []string) {
 	h.t.Helper()
-	rows, err := h.conn.Query(h.t.Context(), `select user_id, score, reached_at from scores
+	rows, err := h.conn.Query(h.t.Context(), `select user_id, score, subscore, reached_at from scores
 where board_id = 'b' and not hidden order by user_id`)
 	if err != nil {
 		h.t.Fatal(err)
@@ -228,7 +248,7 @@ where board_id = 'b' and not hidden order by user_id`)
 	var now, then []row
 	for rows.Next() {
 		var r row
-		if err := rows.Scan(&r.user, &r.score, &r.reached); err != nil {
+		if err := rows.Scan(&r.user, &r.score, &r.sub, &r.reached); err != nil {
 			h.t.Fatal(err)
 		}
 		now = append(now, r)
@@ -250,8 +270,9 @@ where board_id = 'b' and not hidden order by user_id`)
 	was, is := h.rank(now, scoreboard.TiesFirst), h.rank(then, w.Rules.Ties)
 	for _, r := range now {
 		p, q := before[r.user], scores[r.user]
-		if was[r.user] != is[r.user] || p.score != q.score {
-			lines = append(lines, fmt.Sprintf("%s %d→%d %d→%d", r.user, was[r.user], is[r.user], p.score, q.score))
+		if was[r.user] != is[r.user] || p.score != q.score || p.sub != q.sub {
+			lines = append(lines, fmt.Sprintf("%s %d→%d %d,%d→%d,%d", r.user, was[r.user], is[r.user], p.score, p.sub,
+				q.score, q.sub))
 		}
 	}
 	slices.Sort(lines)
@@ -279,15 +300,14 @@ func (h *history) judge(w scoreboard.WhatIf, user scoreboard.UserID) (to *row, r
 		if since && r.Mode != "" {
 			mode, diverged = r.Mode, true
 		}
-		next := e.delta
+		next, sub := e.delta, e.sub
 		if to != nil {
+			p, q := &standing{score: e.delta, sub: e.sub}, &standing{score: to.score, sub: to.sub}
 			switch {
 			case e.adjust, mode == scoreboard.ModeIncrement:
-				next += to.score
-			case mode == scoreboard.ModeBest && h.board.Order == scoreboard.OrderHighest:
-				next = max(next, to.score)
-			case mode == scoreboard.ModeBest:
-				next = min(next, to.score)
+				next, sub = next+to.score, sub+to.sub
+			case mode == scoreboard.ModeBest && !ahead(&h.board, p, q):
+				next, sub = to.score, to.sub
 			}
 		}
 		if since && !e.adjust && !e.imported {
@@ -308,8 +328,8 @@ func (h *history) judge(w scoreboard.WhatIf, user scoreboard.UserID) (to *row, r
 		if !e.adjust && !e.imported {
 			last, past = e.at, append(past, e)
 		}
-		if to == nil || to.score != next {
-			to = &row{user, next, e.at}
+		if to == nil || to.score != next || to.sub != sub {
+			to = &row{user, next, sub, e.at}
 		}
 	}
 	return to, rejected
@@ -324,7 +344,8 @@ func (h *history) check(w scoreboard.WhatIf) *scoreboard.WhatIfResult {
 	lines, rejected := h.want(w)
 	var shown, bad []string
 	for _, c := range got.Changes {
-		shown = append(shown, fmt.Sprintf("%s %d→%d %d→%d", c.User, c.Rank, c.NewRank, c.Score, c.NewScore))
+		shown = append(shown, fmt.Sprintf("%s %d→%d %d,%d→%d,%d", c.User, c.Rank, c.NewRank, c.Score, c.Subscore,
+			c.NewScore, c.NewSubscore))
 		if len(c.Deciding) != min(int(c.Rejected), scoreboard.MaxWhatIfDeciding) {
 			h.t.Fatalf("%s has %d deciding of %d rejected events", c.User, len(c.Deciding), c.Rejected)
 		}
@@ -404,16 +425,20 @@ from scores as s), (select count(*) from user_score_histories), (select count(*)
 func TestWhatIfIsARecount(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		mode  scoreboard.Mode
-		order scoreboard.Order
+		mode     scoreboard.Mode
+		order    scoreboard.Order
+		subscore scoreboard.Order
 	}{
-		{scoreboard.ModeIncrement, scoreboard.OrderHighest},
-		{scoreboard.ModeBest, scoreboard.OrderLowest},
-		{scoreboard.ModeLatest, scoreboard.OrderHighest},
+		{scoreboard.ModeIncrement, scoreboard.OrderHighest, ""},
+		{scoreboard.ModeBest, scoreboard.OrderLowest, ""},
+		{scoreboard.ModeLatest, scoreboard.OrderHighest, ""},
+		{scoreboard.ModeIncrement, scoreboard.OrderHighest, scoreboard.OrderHighest},
+		{scoreboard.ModeBest, scoreboard.OrderLowest, scoreboard.OrderHighest},
+		{scoreboard.ModeLatest, scoreboard.OrderHighest, scoreboard.OrderLowest},
 	} {
-		t.Run(string(c.mode), func(t *testing.T) {
+		t.Run(string(c.mode)+" "+string(c.subscore), func(t *testing.T) {
 			t.Parallel()
-			h := newHistory(t, c.mode, c.order)
+			h := newHistory(t, c.mode, c.order, c.subscore)
 			rejected := int64(0)
 			for range 12 {
 				for range 25 {

@@ -45,7 +45,9 @@ func (w *world) importScore(user scoreboard.UserID, board scoreboard.BoardID) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	records := []scoreboard.ImportRecord{{User: user, Score: scoreboard.Score(1 + w.rng.IntN(12))}}
+	records := []scoreboard.ImportRecord{{
+		User: user, Score: scoreboard.Score(1 + w.rng.IntN(12)), Subscore: w.subscore(board),
+	}}
 	out, err := w.s.Imports.WriteImport(w.t.Context(), i.ID, records, because("import.records"))
 	if err != nil {
 		w.t.Fatal(err)
@@ -54,9 +56,9 @@ func (w *world) importScore(user scoreboard.UserID, board scoreboard.BoardID) {
 		return // unchanged, or the user is banned or erased
 	}
 	e := &submitted{user: user, board: board, imported: true}
-	if err := w.conn.QueryRow(w.t.Context(), `select delta, recorded_at from user_score_histories
+	if err := w.conn.QueryRow(w.t.Context(), `select delta, coalesce(subscore, 0), recorded_at from user_score_histories
 where user_id = $1 and board_id = $2 and action = 'import' order by version desc limit 1`, user, board).
-		Scan(&e.delta, &e.at); err != nil {
+		Scan(&e.delta, &e.sub, &e.at); err != nil {
 		w.t.Fatal(err)
 	}
 	w.events = append(w.events, e)

@@ -14,9 +14,9 @@ const (
 	// PostgreSQL's clock is read in a query of its own: only with a constant bound
 	// does the planner search the index instead of reading all of it. Reads no more
 	// rows than a rule can count on all boards of an event.
-	sqlPastActions = `select t.n, h.event_id, h.board_id, h.delta, h.recorded_at
+	sqlPastActions = `select t.n, h.event_id, h.board_id, h.delta, h.recorded_at, coalesce(h.subscore, 0)
 from unnest($1::text[], $2::text[], $3::interval[]) with ordinality as t(u, a, w, n) cross join lateral (
-    select event_id, board_id, delta, recorded_at from user_score_histories
+    select event_id, board_id, delta, recorded_at, subscore from user_score_histories
     where user_id = t.u and action = t.a and recorded_at > (select clock_timestamp()) - t.w and source <> 'admin'
     order by recorded_at desc limit $4) as h
 order by t.n, h.recorded_at desc`
@@ -64,7 +64,7 @@ func readActions(rows pgx.Rows, a *ledger.RecentActivity) error {
 	var n int64
 	var past scoreboard.PastAction
 	var board scoreboard.BoardID
-	_, err := pgx.ForEachRow(rows, []any{&n, &past.Event, &board, &past.Delta, &past.At}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&n, &past.Event, &board, &past.Delta, &past.At, &past.Subscore}, func() error {
 		past.Boards = []scoreboard.BoardID{board}
 		a.AddAction(int(n-1), past)
 		return nil

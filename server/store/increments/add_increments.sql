@@ -1,6 +1,6 @@
 -- The function add_increments as the migrations leave it: it records a batch that only adds
 -- up. Nothing executes this file. It is here to be read: migration 48 creates the function,
--- and migrations 49, 71 and 87 patch it. A test compares it with the function of a migrated database,
+-- and migrations 49, 71, 87 and 101 patch it. A test compares it with the function of a migrated database,
 -- so a migration that changes the function changes this file.
 
 create or replace function add_increments(
@@ -51,13 +51,13 @@ begin
     from unnest(board_ids, lowest, highest) with ordinality as t(id, low, high, n)
     cross join lateral (select * from boards where board_id = t.id offset 0) as b
     where b.mode = 'increment' and b.status = 'active' and b.period = 'none' and b.min_delta <= t.low
-        and b.max_delta >= t.high and not b.require_action_token and not b.require_attestation and b.attempts = 0 and b.metadata is null
+        and b.max_delta >= t.high and not b.require_action_token and not b.require_attestation and b.attempts = 0 and b.metadata is null and b.subscore is null
         and (rules is null or b.board_id <> 'global' or b.rules_version = rules);
     if coalesce(cardinality(signs), 0) < cardinality(board_ids) then
         select array_agg(t.id) into unusual_boards from unnest(board_ids, lowest, highest) as t(id, low, high)
         where not exists (select from boards as b where b.board_id = t.id and b.mode = 'increment'
             and b.status = 'active' and b.period = 'none' and not b.require_action_token
-            and not b.require_attestation and b.attempts = 0 and b.metadata is null offset 0);
+            and not b.require_attestation and b.attempts = 0 and b.metadata is null and b.subscore is null offset 0);
         return;
     end if;
     if accepted_keys is not null and exists (select from unnest(accepted_keys) as t(id) cross join lateral (
@@ -84,6 +84,11 @@ begin
     where exists (select from user_score_histories as h
         where h.user_id = t.u and h.event_id = t.e and (h.source = 'admin') = false and h.recorded_at >= since offset 0);
     if repeats is not null then
+        if exists (select from unnest(repeats) as t(n) cross join lateral (select from user_score_histories as h
+                where h.user_id = row_users[t.n] and h.event_id = events[t.n] and (h.source = 'admin') = false
+                    and h.new_subscore is not null offset 0) as h) then
+            raise sqlstate 'SB001';
+        end if;
         select array_agg(t.n), array_agg(h.board_id), array_agg(h.payload_hash), array_agg(h.applied),
             array_agg(h.previous_score), array_agg(h.new_score), array_agg(h.version), array_agg(h.recorded_at),
             array_agg(exists (select from reversals as r

@@ -113,10 +113,11 @@ func (d *DeadLetters) RequeueLetter(
 	const requeue = `with ended as (delete from dead_letters where id = $1 returning id)
 insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key,
     version, revision,
-    reached_at, recorded_at, hidden)
-select 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13 from ended`
+    reached_at, recorded_at, hidden, subscore, sub_key)
+select 0, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, nullif($14, 0), nullif($15, 0) from ended`
 	err := d.endLetter(ctx, id, audit, requeue, c.Event, c.User, c.Board, c.Score, c.Previous, c.Delta, c.Key,
-		c.Version, c.Revision, c.ReachedAt, c.RecordedAt, c.Hidden)
+		c.Version, c.Revision, c.ReachedAt, c.RecordedAt, c.Hidden,
+		c.Subscore, c.SubKey)
 	if err != nil {
 		return pg.Translate(fmt.Errorf("requeue dead letter %d: %w", id, err))
 	}

@@ -32,13 +32,15 @@ from tier_state, standings_cluster() as c, pg_current_snapshot() as s`
 )
 select o.xid, o.board_id, o.user_id, o.revision, o.version > 1 and o.previous_score is not null,
     case b.sort_order when 'highest' then -o.previous_score else o.previous_score end,
-    o.order_key, o.reached_at, o.recorded_at
+    o.order_key, o.reached_at, o.recorded_at, coalesce(o.sub_key, 0),
+    coalesce(case b.subscore when 'highest' then -h.previous_subscore else h.previous_subscore end, 0)
 from shards cross join lateral (
     select * from outbox_score_updates as u where u.shard = shards.shard and u.xid >= $1::xid8 and u.xid < $2::xid8
         and u.board_id = any($3) and not u.hidden offset 0) as o
 join boards as b on b.board_id = o.board_id
-where exists (select from user_score_histories as h where h.user_id = o.user_id and h.event_id = o.event_id
-    and h.board_id = o.board_id and (h.source = 'admin') = false and h.recorded_at = o.recorded_at offset 0)
+cross join lateral (select previous_subscore from user_score_histories as h
+    where h.user_id = o.user_id and h.event_id = o.event_id
+        and h.board_id = o.board_id and (h.source = 'admin') = false and h.recorded_at = o.recorded_at limit 1) as h
 order by o.xid, o.id limit $4`
 
 	// When the scores were reached that were changed at these times.
@@ -46,7 +48,7 @@ order by o.xid, o.id limit $4`
 from unnest($1::text[], $2::text[], $3::timestamptz[]) with ordinality as t(u, b, at, n)
 cross join lateral (select recorded_at from user_score_histories as h
     where h.user_id collate "POSIX" = t.u and h.board_id = t.b and h.recorded_at < t.at
-        and (h.applied <> 0 or h.version = 1)
+        and (h.applied <> 0 or h.version = 1 or h.new_subscore is distinct from h.previous_subscore)
     order by h.user_id collate "POSIX", h.recorded_at desc limit 1) as h`
 
 	// Only if no other process has moved the cursor since it was read.
@@ -62,7 +64,9 @@ const maxTierMoves = 500
 type tierChange struct {
 	xid uint64
 	had bool
-	key *int64 // before
+	key *int64 // before, as subKey
+
+	subKey int64
 	scoreboard.TierMove
 }
 
@@ -84,7 +88,7 @@ func (s *Webhooks) TierMoves(ctx context.Context, boards []scoreboard.BoardID) (
 		}
 		changes, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c tierChange, err error) {
 			err = row.Scan(&c.xid, &c.Board, &c.User, &c.Revision, &c.had, &c.key, &c.After.Key, &c.After.ReachedAt,
-				&c.Recorded)
+				&c.Recorded, &c.After.SubKey, &c.subKey)
 			c.After.User, c.After.ReachedAt, c.Recorded = c.User, c.After.ReachedAt.UTC(), c.Recorded.UTC()
 			return c, err
 		})
@@ -122,7 +126,7 @@ func joinMoves(ctx context.Context, tx pgx.Tx, changes []tierChange) ([]scoreboa
 			continue
 		}
 		if c.had {
-			c.Before = &scoreboard.Position{Key: *c.key, User: c.User}
+			c.Before = &scoreboard.Position{Key: *c.key, SubKey: c.subKey, User: c.User}
 			of, users, boards = append(of, len(moves)), append(users, string(c.User)), append(boards, string(c.Board))
 			times = append(times, c.Recorded)
 		}

@@ -34,7 +34,7 @@ set_config('enable_bitmapscan', 'off', true),
 	sqlHorizon = `select pg_snapshot_xmin(s), pg_snapshot_xmax(s) from pg_current_snapshot() as s`
 
 	sqlOutboxPage = `select xid, id, event_type, event_id, user_id, board_id, score, previous_score, delta, order_key,
-    version, revision, reached_at, recorded_at, hidden, coalesce(trace, '')
+    version, revision, reached_at, recorded_at, hidden, coalesce(trace, ''), coalesce(subscore, 0), coalesce(sub_key, 0)
 from outbox_score_updates
 where shard = $1 and (xid, id) > ($2::xid8, $3) and xid < pg_snapshot_xmin(pg_current_snapshot())
 order by xid, id limit $4`
@@ -73,6 +73,8 @@ func (o *Outbox) OutboxPage(
 				&r.RecordedAt,
 				&r.Hidden,
 				&r.Trace,
+				&r.Subscore,
+				&r.SubKey,
 			)
 			page.Rows = append(page.Rows, r)
 			return err

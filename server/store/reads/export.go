@@ -12,10 +12,11 @@ import (
 
 // sqlExport ranks the scores themselves, not the standings, which may be behind. They are
 // sorted once: no index of scores has their order.
-const sqlExport = `select row_number() over (order by order_key, reached_at, user_id), user_id, score, reached_at,
+const sqlExport = `select row_number() over (order by order_key, sub_key, reached_at, user_id), user_id, score,
+    reached_at,
     case when metadata_version = version and (select metadata from boards where board_id = $1) is not null then metadata
-    else '' end
-from scores where board_id = $1 and not hidden order by order_key, reached_at, user_id`
+    else '' end, subscore
+from scores where board_id = $1 and not hidden order by order_key, sub_key, reached_at, user_id`
 
 // exportChunk is how many standings are in memory at once.
 const exportChunk = 5_000
@@ -27,9 +28,9 @@ func (r *Reads) Export(
 ) error {
 	var last scoreboard.Entry
 	scan := func(row pgx.CollectableRow) (s scoreboard.FinalStanding, err error) {
-		err = row.Scan(&s.Ordinal, &s.User, &s.Score, &s.ReachedAt, &s.Metadata)
+		err = row.Scan(&s.Ordinal, &s.User, &s.Score, &s.ReachedAt, &s.Metadata, &s.Subscore)
 		s.ReachedAt, s.Rank = s.ReachedAt.UTC(), s.Ordinal
-		if board.SharesRanks() && s.Ordinal > 1 && s.Score == last.Score {
+		if board.SharesRanks() && s.Ordinal > 1 && s.Pair() == last.Pair() {
 			s.Rank = last.Rank
 		}
 		last = s.Entry

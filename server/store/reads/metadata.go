@@ -15,7 +15,7 @@ import (
 func (r *Reads) Metadata(
 	ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID, own scoreboard.UserID,
 ) ([]scoreboard.Described, error) {
-	const sql = `select s.user_id, s.score, s.recorded_at, s.metadata
+	const sql = `select s.user_id, s.score, s.recorded_at, s.metadata, s.subscore
 from unnest($2::text[]) as t(u) cross join lateral (
     select * from scores where user_id = t.u and board_id = $1 offset 0) as s
 where s.metadata_version = s.version and not s.empty and (not s.hidden or s.user_id = $3)`
@@ -24,7 +24,7 @@ where s.metadata_version = s.version and not s.empty and (not s.hidden or s.user
 		return nil, pg.Translate(fmt.Errorf("read the metadata of %d users of board %s: %w", len(users), board, err))
 	}
 	found, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d scoreboard.Described, err error) {
-		err = row.Scan(&d.User, &d.Score, &d.RecordedAt, &d.Metadata)
+		err = row.Scan(&d.User, &d.Score, &d.RecordedAt, &d.Metadata, &d.Subscore)
 		return d, err
 	})
 	if err != nil {

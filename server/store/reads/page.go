@@ -18,7 +18,7 @@ import (
 //
 // Ranks are counted in the table standings, which follows the scores (package
 // standings of the store), in its index standings_ranking (board_id, order_key,
-// reached_at, user_id), so nothing is sorted. Each read uses one snapshot; as_of is
+// sub_key, reached_at, user_id), so nothing is sorted. Each read uses one snapshot; as_of is
 // that of its standings. From the scores in it come the positions of the users who are
 // asked for, so that a user finds what was just recorded, and who is hidden. A user who
 // was hidden after as_of is not shown, and still counts in the ranks behind.
@@ -40,7 +40,7 @@ func (r *Reads) Replica(check scoreboard.ProgressCheck) *Reads {
 }
 
 // beforeAll is a position before every standing.
-var beforeAll = scoreboard.Position{Key: -1 << 62, ReachedAt: time.Unix(0, 0)}
+var beforeAll = scoreboard.Position{Key: -1 << 62, SubKey: -1 << 62, ReachedAt: time.Unix(0, 0)}
 
 // Page returns up to limit standings after a position; nil is the head.
 func (r *Reads) Page(
@@ -61,19 +61,20 @@ func (r *Reads) Page(
 	}
 	err := r.inSnapshot(ctx, board.ID, func(tx *snapshot) (err error) {
 		top.AsOf = tx.asOf
-		const rows = `select user_id, order_key, reached_at, recorded_at from standings as s
-where board_id = $1 and` + sqlShown + `and (order_key, reached_at, user_id) > ($2, $3, $4)
-order by order_key, reached_at, user_id limit $5`
-		found, err := tx.Query(ctx, rows, board.ID, from.Key, from.ReachedAt, from.User, limit)
+		const rows = `select user_id, order_key, sub_key, reached_at, recorded_at from standings as s
+where board_id = $1 and` + sqlShown + `and (order_key, sub_key, reached_at, user_id) > ($2, $3, $4, $5)
+order by order_key, sub_key, reached_at, user_id limit $6`
+		found, err := tx.Query(ctx, rows, board.ID, from.Key, from.SubKey, from.ReachedAt, from.User, limit)
 		if err != nil {
 			return err
 		}
 		err = pg.ForEach(found, func() error {
 			var e scoreboard.Entry
-			var key int64
+			var key, subKey int64
 			var reached, recorded time.Time
-			err := found.Scan(&e.User, &key, &reached, &recorded)
-			e.Score = board.Order.Score(key)
+			err := found.Scan(&e.User, &key, &subKey, &reached, &recorded)
+			pair := board.Pair(key, subKey)
+			e.Score, e.Subscore = pair.Score, pair.Subscore
 			top.Entries, top.Reached = append(top.Entries, e), append(top.Reached, reached.UTC())
 			if recorded.After(top.UpdatedAt) {
 				top.UpdatedAt = recorded.UTC()
@@ -85,7 +86,7 @@ order by order_key, reached_at, user_id limit $5`
 		}
 		first := []int64{1} // the rank of the first row in the order of the board; before it, the shared one
 		if after != nil && len(top.Entries) > 0 {
-			at := []scoreboard.Position{top.Position(0, board.Order)}
+			at := []scoreboard.Position{top.Position(0, board)}
 			if board.SharesRanks() {
 				at = []scoreboard.Position{board.RankedAt(at[0]), at[0]}
 			}
@@ -120,10 +121,10 @@ and coalesce((select not u.private and u.status not in ('banned', 'erased')
 // The standing is not filtered on hidden: on a small table or one without statistics
 // the planner would consider the ranking index as good as the primary key for that,
 // keep the plan, and later read the whole board.
-const sqlOwn = `select c.user_id, c.score, c.order_key, c.reached_at, c.version, c.revision, c.hidden,
+const sqlOwn = `select c.user_id, c.score, c.order_key, c.sub_key, c.reached_at, c.version, c.revision, c.hidden,
     c.hidden and not c.empty and exists (select from users where user_id = c.user_id and private
         and status not in ('banned', 'erased')),
-    s.order_key, s.reached_at, coalesce(s.hidden, true)
+    s.order_key, s.sub_key, s.reached_at, coalesce(s.hidden, true), c.subscore
 from unnest($1::text[]) as t(u)
 cross join lateral (select * from scores where user_id = t.u and board_id = $2 offset 0) as c
 left join lateral (select * from standings where board_id = $2 and user_id = t.u offset 0) as s on true`
@@ -131,7 +132,7 @@ left join lateral (select * from standings where board_id = $2 and user_id = t.u
 // own is a user's score, and the place in standings that ranks are counted with.
 type own struct {
 	scoreboard.Position
-	score             scoreboard.Score
+	scoreboard.Pair
 	version, revision int64
 	hidden            bool
 	private           bool                 // why it is hidden
@@ -145,13 +146,13 @@ func (tx *snapshot) own(ctx context.Context, users ...scoreboard.UserID) ([]own,
 		return nil, err
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (o own, err error) {
-		var key *int64
+		var key, subKey *int64
 		var reached *time.Time
 		var uncounted bool
-		err = row.Scan(&o.User, &o.score, &o.Key, &o.ReachedAt, &o.version, &o.revision, &o.hidden,
-			&o.private, &key, &reached, &uncounted)
+		err = row.Scan(&o.User, &o.Score, &o.Key, &o.SubKey, &o.ReachedAt, &o.version, &o.revision, &o.hidden,
+			&o.private, &key, &subKey, &reached, &uncounted, &o.Subscore)
 		if !uncounted {
-			o.counted = &scoreboard.Position{Key: *key, ReachedAt: *reached, User: o.User}
+			o.counted = &scoreboard.Position{Key: *key, SubKey: *subKey, ReachedAt: *reached, User: o.User}
 		}
 		return o, err
 	})
@@ -220,7 +221,8 @@ func (r *Reads) Scores(
 // describe sets what a score says about the user alone.
 func (o *own) describe(p *scoreboard.Place) {
 	p.Private = o.private
-	p.Score, p.UserVersion, p.Revision, p.UpdatedAt = o.score, o.version, o.revision, o.ReachedAt.UTC()
+	p.Score, p.Subscore = o.Score, o.Subscore
+	p.UserVersion, p.Revision, p.UpdatedAt = o.version, o.revision, o.ReachedAt.UTC()
 }
 
 // Place returns a user's standing with k neighbours on each side, or a not_found. A private
@@ -302,21 +304,23 @@ func (tx *snapshot) around(
 	own *own,
 	k int,
 ) ([]scoreboard.Entry, error) {
-	const others = `select user_id, order_key from standings as s
-where board_id = $1 and` + sqlShown + `and user_id <> $4 and (order_key, reached_at, user_id) `
-	const above = others + `< ($2, $3, $4) order by order_key desc, reached_at desc, user_id desc limit $5`
-	const below = others + `> ($2, $3, $4) order by order_key, reached_at, user_id limit $5`
+	const others = `select user_id, order_key, sub_key from standings as s
+where board_id = $1 and` + sqlShown + `and user_id <> $5 and (order_key, sub_key, reached_at, user_id) `
+	const above = others + `< ($2, $3, $4, $5)
+order by order_key desc, sub_key desc, reached_at desc, user_id desc limit $6`
+	const below = others + `> ($2, $3, $4, $5) order by order_key, sub_key, reached_at, user_id limit $6`
 	all := make([]scoreboard.Entry, 0, 2*k+1)
 	for _, query := range []string{above, below} {
-		rows, err := tx.Query(ctx, query, tx.board, own.Key, own.ReachedAt, own.User, k)
+		rows, err := tx.Query(ctx, query, tx.board, own.Key, own.SubKey, own.ReachedAt, own.User, k)
 		if err != nil {
 			return nil, err
 		}
 		err = pg.ForEach(rows, func() error {
 			var e scoreboard.Entry
-			var key int64
-			err := rows.Scan(&e.User, &key)
-			e.Score = board.Order.Score(key)
+			var key, subKey int64
+			err := rows.Scan(&e.User, &key, &subKey)
+			pair := board.Pair(key, subKey)
+			e.Score, e.Subscore = pair.Score, pair.Subscore
 			all = append(all, e)
 			return err
 		})
@@ -325,7 +329,9 @@ where board_id = $1 and` + sqlShown + `and user_id <> $4 and (order_key, reached
 		}
 		if query == above {
 			slices.Reverse(all)
-			all = append(all, scoreboard.Entry{User: p.User, Score: p.Score, Private: p.Private})
+			all = append(all, scoreboard.Entry{
+				User: p.User, Score: p.Score, Subscore: p.Subscore, Private: p.Private,
+			})
 		}
 	}
 	at := slices.IndexFunc(all, func(e scoreboard.Entry) bool { return e.User == p.User })
@@ -343,7 +349,7 @@ where board_id = $1 and` + sqlShown + `and user_id <> $4 and (order_key, reached
 func (tx *snapshot) shareRanks(
 	ctx context.Context, board *scoreboard.Board, rows []scoreboard.Entry, at int, user *own,
 ) error {
-	first := board.RankedAt(scoreboard.Position{Key: board.Order.Key(rows[0].Score)})
+	first := board.RankedAt(board.PositionOf(rows[0].Pair(), time.Time{}, ""))
 	ranks, err := tx.ranksAt(ctx, []scoreboard.Position{first, user.Position}, []own{*user})
 	if err != nil {
 		return err
@@ -378,7 +384,7 @@ func (r *Reads) List(
 			if o := &found[i]; !o.hidden || o.private {
 				here[o.User] = true
 				l.Entries = append(l.Entries, scoreboard.Entry{
-					Rank: ranks[i], User: o.User, Score: o.score, Private: o.private,
+					Rank: ranks[i], User: o.User, Score: o.Score, Subscore: o.Subscore, Private: o.private,
 				})
 			}
 		}
@@ -396,12 +402,12 @@ func (r *Reads) List(
 	return l, nil
 }
 
-// RankOf is the rank that a score would have if it were reached now: after every
-// standing with the same score, or with them on a board that shares ranks.
-func (r *Reads) RankOf(ctx context.Context, board *scoreboard.Board, score scoreboard.Score) (rank int64, err error) {
-	next := scoreboard.Position{Key: board.Order.Key(score) + 1, ReachedAt: beforeAll.ReachedAt}
-	if board.SharesRanks() {
-		next.Key--
+// RankOf is the rank that a score and a subscore would have if they were reached now: after every
+// standing with the same ones, or with them on a board that shares ranks.
+func (r *Reads) RankOf(ctx context.Context, board *scoreboard.Board, pair scoreboard.Pair) (rank int64, err error) {
+	next := board.PositionOf(pair, beforeAll.ReachedAt, "")
+	if !board.SharesRanks() {
+		next.SubKey++
 	}
 	err = r.inSnapshot(ctx, board.ID, func(tx *snapshot) error {
 		ranks, err := tx.ranks(ctx, []scoreboard.Position{next})
@@ -411,7 +417,7 @@ func (r *Reads) RankOf(ctx context.Context, board *scoreboard.Board, score score
 		return err
 	})
 	if err != nil {
-		return 0, pg.Translate(fmt.Errorf("rank %d on board %s: %w", score, board.ID, err))
+		return 0, pg.Translate(fmt.Errorf("rank %d, %d on board %s: %w", pair.Score, pair.Subscore, board.ID, err))
 	}
 	return rank, nil
 }

@@ -82,7 +82,7 @@ func TestAnchorRanksEqualFullCounts(t *testing.T) {
 				}
 				rank++
 			}
-			p := page.Position(len(page.Entries)-1, largeBoard.Order)
+			p := page.Position(len(page.Entries)-1, largeBoard)
 			after = &p
 		}
 		some := []scoreboard.UserID{"u50", "nobody"}

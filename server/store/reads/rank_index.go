@@ -93,14 +93,14 @@ func (x *rankIndex) anchors(ctx context.Context, board scoreboard.BoardID) (*anc
 // previous one, using only the database index.
 func (x *rankIndex) scan(ctx context.Context, board scoreboard.BoardID) (*anchors, error) {
 	const sqlAnchors = `with recursive anchor as (
-    (select order_key, reached_at, user_id from standings where board_id = $1 and not hidden
-     order by order_key, reached_at, user_id offset $2 - 1 limit 1)
+    (select order_key, sub_key, reached_at, user_id from standings where board_id = $1 and not hidden
+     order by order_key, sub_key, reached_at, user_id offset $2 - 1 limit 1)
   union all
-    select n.order_key, n.reached_at, n.user_id from anchor m cross join lateral (
-        select order_key, reached_at, user_id from standings where board_id = $1 and not hidden
-        and (order_key, reached_at, user_id) > (m.order_key, m.reached_at, m.user_id)
-        order by order_key, reached_at, user_id offset $2 - 1 limit 1) n
-) select order_key, reached_at, user_id from anchor`
+    select n.order_key, n.sub_key, n.reached_at, n.user_id from anchor m cross join lateral (
+        select order_key, sub_key, reached_at, user_id from standings where board_id = $1 and not hidden
+        and (order_key, sub_key, reached_at, user_id) > (m.order_key, m.sub_key, m.reached_at, m.user_id)
+        order by order_key, sub_key, reached_at, user_id offset $2 - 1 limit 1) n
+) select order_key, sub_key, reached_at, user_id from anchor`
 	c := &anchors{step: x.step}
 	before := time.Now()
 	err := pgx.BeginTxFunc(ctx, x.db, pg.Snapshot, func(tx pgx.Tx) error {
@@ -113,7 +113,7 @@ func (x *rankIndex) scan(ctx context.Context, board scoreboard.BoardID) (*anchor
 		}
 		// Counts only far enough to decide whether the board is small.
 		err = tx.QueryRow(ctx, `select count(*) from (select from standings where board_id = $1 and not hidden
-order by order_key, reached_at, user_id limit $2) few`,
+order by order_key, sub_key, reached_at, user_id limit $2) few`,
 			board, x.small+1).Scan(&c.total)
 		if err != nil || c.total <= x.small {
 			return err
@@ -124,7 +124,7 @@ order by order_key, reached_at, user_id limit $2) few`,
 		}
 		err = pg.ForEach(rows, func() error {
 			var p scoreboard.Position
-			err := rows.Scan(&p.Key, &p.ReachedAt, &p.User)
+			err := rows.Scan(&p.Key, &p.SubKey, &p.ReachedAt, &p.User)
 			c.at = append(c.at, p)
 			return err
 		})
@@ -137,8 +137,8 @@ order by order_key, reached_at, user_id limit $2) few`,
 		}
 		var rest int64
 		err = tx.QueryRow(ctx, `select count(*) from standings
-where board_id = $1 and not hidden and (order_key, reached_at, user_id) > ($2, $3, $4)`,
-			board, last.Key, last.ReachedAt, last.User).Scan(&rest)
+where board_id = $1 and not hidden and (order_key, sub_key, reached_at, user_id) > ($2, $3, $4, $5)`,
+			board, last.Key, last.SubKey, last.ReachedAt, last.User).Scan(&rest)
 		c.total = int64(len(c.at))*c.step + rest
 		return err
 	})

@@ -108,6 +108,7 @@ func (tx *snapshot) ranks(ctx context.Context, of []scoreboard.Position) ([]int6
 	}
 	n := len(of)
 	keys, fromKeys := make([]int64, n), make([]int64, n)
+	subKeys, fromSubKeys := make([]int64, n), make([]int64, n)
 	reached, fromReached := make([]time.Time, n), make([]time.Time, n)
 	users, fromUsers := make([]string, n), make([]string, n)
 	bases := make([]int64, n) // the rank where the count begins; 0: of the previous position
@@ -116,17 +117,19 @@ func (tx *snapshot) ranks(ctx context.Context, of []scoreboard.Position) ([]int6
 		if i > 0 && from.Compare(&of[i-1]) <= 0 {
 			from, base = of[i-1], 0
 		}
-		keys[i], reached[i], users[i] = p.Key, p.ReachedAt, string(p.User)
-		fromKeys[i], fromReached[i], fromUsers[i], bases[i] = from.Key, from.ReachedAt, string(from.User), base
+		keys[i], subKeys[i], reached[i], users[i] = p.Key, p.SubKey, p.ReachedAt, string(p.User)
+		fromKeys[i], fromSubKeys[i], fromReached[i] = from.Key, from.SubKey, from.ReachedAt
+		fromUsers[i], bases[i] = string(from.User), base
 	}
 	// One probe per row, whatever the statistics.
 	const counts = `select c.n from unnest($2::bigint[], $3::timestamptz[], $4::text[], $5::bigint[],
-$6::timestamptz[], $7::text[])
-    with ordinality as t(k, r, u, fk, fr, fu, i)
+$6::timestamptz[], $7::text[], $8::bigint[], $9::bigint[])
+    with ordinality as t(k, r, u, fk, fr, fu, s, fs, i)
 cross join lateral (select count(*) as n from standings where board_id = $1 and not hidden
-    and (order_key, reached_at, user_id) >= (t.fk, t.fr, t.fu) and (order_key, reached_at, user_id) < (t.k, t.r,
-        t.u)) c order by t.i`
-	rows, err := tx.Query(ctx, counts, tx.board, keys, reached, users, fromKeys, fromReached, fromUsers)
+    and (order_key, sub_key, reached_at, user_id) >= (t.fk, t.fs, t.fr, t.fu)
+    and (order_key, sub_key, reached_at, user_id) < (t.k, t.s, t.r, t.u)) c order by t.i`
+	rows, err := tx.Query(ctx, counts, tx.board, keys, reached, users, fromKeys, fromReached, fromUsers,
+		subKeys, fromSubKeys)
 	if err != nil {
 		return nil, err
 	}

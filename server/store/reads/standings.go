@@ -34,7 +34,10 @@ const (
     set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true),
     set_config('enable_nestloop', 'off', true), set_config('jit', 'off', true)`
 
-	sqlState = `select standings_stale(), fill_user is not null, generation, pending_at,
+	// Standings are also filled again if a daemon of a version that does not know subscores has passed.
+	sqlState = `select standings_stale() or pairs_generation <> generation and fill_user is null
+        and exists (select from boards where subscore is not null),
+    fill_user is not null, generation, pending_at,
     coalesce(pending_xid, '0'), pg_snapshot_xmin(s), pg_snapshot_xmax(s)
 from standings_state, pg_current_snapshot() as s`
 
@@ -46,7 +49,7 @@ from standings_state, pg_current_snapshot() as s`
     left join standings_cursors as c on c.shard = t.s
 ), page as materialized (
     select o.* from shards cross join lateral (
-        select shard, xid, id, board_id, user_id, order_key, reached_at, recorded_at, revision, hidden
+        select shard, xid, id, board_id, user_id, order_key, sub_key, reached_at, recorded_at, revision, hidden
         from outbox_score_updates as u
         where u.shard = shards.shard and (u.xid, u.id) > (shards.xid, shards.id)
             and u.xid < pg_snapshot_xmin(pg_current_snapshot())
@@ -56,15 +59,17 @@ from standings_state, pg_current_snapshot() as s`
 ), last as (
     select shard, board_id, user_id, max(revision) as revision from page group by shard, board_id, user_id
 )
-select board_id, user_id, order_key, reached_at, recorded_at, revision, hidden,
+select board_id, user_id, order_key, coalesce(sub_key, 0), reached_at, recorded_at, revision, hidden,
     shard, xid, id, rows, rows >= greatest($1 / (select count(*) from shards), 1)
 from page join last using (shard, board_id, user_id, revision) join counts using (shard)`
 
-	sqlPut = `insert into standings as s (board_id, user_id, order_key, reached_at, recorded_at, revision, hidden)
+	sqlPut = `insert into standings as s (board_id, user_id, order_key, reached_at, recorded_at, revision, hidden,
+    sub_key)
 select t.* from unnest($2::text[], $3::text[], $4::bigint[], $5::timestamptz[], $6::timestamptz[], $7::bigint[],
-    $8::boolean[]) as t, mine
+    $8::boolean[], $9::bigint[]) as t, mine
 on conflict (board_id, user_id) do update set order_key = excluded.order_key, reached_at = excluded.reached_at,
-    recorded_at = excluded.recorded_at, revision = excluded.revision, hidden = excluded.hidden
+    recorded_at = excluded.recorded_at, revision = excluded.revision, hidden = excluded.hidden,
+    sub_key = excluded.sub_key
 where s.revision < excluded.revision`
 
 	sqlPutSome = `with mine as (select from standings_state where generation = $1)
@@ -72,12 +77,12 @@ where s.revision < excluded.revision`
 
 	// The last ones, with the cursors.
 	sqlPutLast = `with mine as (
-    update standings_state set generation = generation + 1, passed_at = clock_timestamp(),
-        as_of = coalesce($9, as_of), pending_at = $10, pending_xid = $11
+    update standings_state set generation = generation + 1, pairs_generation = generation + 1,
+        passed_at = clock_timestamp(), as_of = coalesce($10, as_of), pending_at = $11, pending_xid = $12
     where generation = $1 returning true
 ), moved as (
     insert into standings_cursors (shard, cursor_xid, cursor_id)
-    select t.* from unnest($12::smallint[], $13::xid8[], $14::bigint[]) as t, mine
+    select t.* from unnest($13::smallint[], $14::xid8[], $15::bigint[]) as t, mine
     on conflict (shard) do update set cursor_xid = excluded.cursor_xid, cursor_id = excluded.cursor_id
 ), put as (
     ` + sqlPut + `
@@ -99,7 +104,8 @@ type state struct {
 // standing is a change of a standing.
 type standing struct {
 	board, user       string
-	key, revision     int64
+	key, subKey       int64
+	revision          int64
 	reached, recorded time.Time
 	hidden            bool
 }
@@ -122,7 +128,7 @@ func (s *Standings) Update(ctx context.Context) (changes int64, more bool, err e
 		return 0, false, pg.Translate(fmt.Errorf("read the state of the standings: %w", err))
 	}
 	if st.stale {
-		if _, err := s.db.Exec(ctx, `select reset_standings()`); err != nil {
+		if err := s.reset(ctx); err != nil {
 			return 0, false, pg.Translate(fmt.Errorf("reset the standings: %w", err))
 		}
 		return 0, true, nil
@@ -142,6 +148,16 @@ func (s *Standings) Update(ctx context.Context) (changes int64, more bool, err e
 		return 0, false, pg.Translate(fmt.Errorf("update %d standings: %w", len(p.standings), err))
 	}
 	return p.rows, p.full && mine, nil
+}
+
+func (s *Standings) reset(ctx context.Context) error {
+	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, `select reset_standings()`)
+		if err == nil {
+			_, err = tx.Exec(ctx, `update standings_state set pairs_generation = generation`)
+		}
+		return err
+	})
 }
 
 func (s *Standings) state(ctx context.Context) (st state, err error) {
@@ -190,7 +206,7 @@ func (p *page) scan(rows pgx.Rows) error {
 	var n int64
 	var isFull bool
 	err := pg.ForEach(rows, func() error {
-		err := rows.Scan(&c.board, &c.user, &c.key, &c.reached, &c.recorded, &c.revision, &c.hidden,
+		err := rows.Scan(&c.board, &c.user, &c.key, &c.subKey, &c.reached, &c.recorded, &c.revision, &c.hidden,
 			&shard, &at.XID, &at.ID, &n, &isFull)
 		p.standings = append(p.standings, c)
 		last, seen := p.cursors[shard]
@@ -251,14 +267,14 @@ func (s *Standings) apply(ctx context.Context, st *state, p *page) (mine bool, e
 func arguments(generation int64, of []standing) []any {
 	n := len(of)
 	boards, users := make([]string, n), make([]string, n)
-	keys, revisions := make([]int64, n), make([]int64, n)
+	keys, subKeys, revisions := make([]int64, n), make([]int64, n), make([]int64, n)
 	reached, recorded, hidden := make([]time.Time, n), make([]time.Time, n), make([]bool, n)
 	for i := range of {
 		c := &of[i]
 		boards[i], users[i], keys[i], reached[i] = c.board, c.user, c.key, c.reached
-		recorded[i], revisions[i], hidden[i] = c.recorded, c.revision, c.hidden
+		recorded[i], revisions[i], hidden[i], subKeys[i] = c.recorded, c.revision, c.hidden, c.subKey
 	}
-	return []any{generation, boards, users, keys, reached, recorded, revisions, hidden}
+	return []any{generation, boards, users, keys, reached, recorded, revisions, hidden, subKeys}
 }
 
 // Age returns how old the standings are: the time since everything that was committed is

@@ -25,9 +25,14 @@ const sqlAudit = `select coalesce(l.user_id, s.user_id), coalesce(l.rows, 0), co
     coalesce(s.reached_at < (select min(to_date(right(inhrelid::regclass::text, 8),
         'YYYYMMDD')::timestamp at time zone 'UTC')
         from pg_inherits where inhparent = 'user_score_histories'::regclass), false),
-    coalesce(s.uncounted, 0), case when l.undone then coalesce(s.uncounted, 0) else coalesce(l.corrections, 0) end
+    coalesce(s.uncounted, 0), case when l.undone then coalesce(s.uncounted, 0) else coalesce(l.corrections, 0) end,
+    greatest(least(coalesce(l.subscores, 0) + case when l.first > 1 then (
+        select coalesce(previous_subscore, 0)::numeric from user_score_histories as h
+        where h.user_id collate "POSIX" = l.user_id and h.board_id = $1 order by version limit 1) else 0 end,
+        9223372036854775807), -9223372036854775807)::bigint, coalesce(s.subscore, 0), coalesce(s.sub_key, 0)
 from (
     select user_id, count(*) as rows, min(version) as first, max(version) as last, sum(applied) as applied,
+        sum(new_subscore - coalesce(previous_subscore, 0)) as subscores,
         count(*) filter (where source = 'admin') + count(*) filter (where source = 'admin' and exists (
             select from reversals as r where r.user_id = h.user_id and r.reversal_id = h.event_id and not r.internal))
         as corrections,
@@ -50,7 +55,8 @@ func (r *Recovery) SumLedger(
 	scan := func(row pgx.CollectableRow) (a scoreboard.LedgerSum, err error) {
 		a.Change = scoreboard.Change{Type: scoreboard.ChangeScore, Board: board}
 		err = row.Scan(&a.User, &a.Rows, &a.First, &a.Last, &a.Expected, &a.Score, &a.Key, &a.Version, &a.Revision,
-			&a.ReachedAt, &a.RecordedAt, &a.Hidden, &a.Archived, &a.Uncounted, &a.Corrections)
+			&a.ReachedAt, &a.RecordedAt, &a.Hidden, &a.Archived, &a.Uncounted, &a.Corrections, &a.ExpectedSubscore,
+			&a.Subscore, &a.SubKey)
 		return a, err
 	}
 	err := pg.InChunks(ctx, r.db, "audit", size, scan, do, sqlAudit, board, user)

@@ -147,21 +147,27 @@ const (
 	sqlMoveRows = `select event, score, version, recorded, moved from erase_ledger_rows($1, $3, $2, $4)`
 
 	sqlAnonymousScore = `with kept as (
-    insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden)
+    insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden,
+        subscore, sub_key)
     select $1, board_id, $3::bigint, case sort_order when 'lowest' then $3::bigint else -$3::bigint end, $4, 1, $5,
-        $5, true from boards where board_id = $2
+        $5, true, coalesce(h.new_subscore, 0),
+        case subscore when 'lowest' then 1 when 'highest' then -1 else 0 end * coalesce(h.new_subscore, 0)
+    from boards left join lateral (select new_subscore from user_score_histories
+        where user_id = $1 and event_id = $7 and board_id = $2 and version = $4 limit 1) as h on true
+    where board_id = $2
     on conflict (user_id, board_id) do update set score = excluded.score, order_key = excluded.order_key,
         version = excluded.version, revision = scores.revision + 1, reached_at = excluded.reached_at,
-        recorded_at = excluded.recorded_at
+        recorded_at = excluded.recorded_at, subscore = excluded.subscore, sub_key = excluded.sub_key
     returning *)
 insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
-    revision, reached_at, recorded_at, hidden)
-select $6, $7, user_id, board_id, score, score, 0, order_key, version, revision, reached_at, clock_timestamp(), true
-    from kept`
+    revision, reached_at, recorded_at, hidden, subscore, sub_key)
+select $6, $7, user_id, board_id, score, score, 0, order_key, version, revision, reached_at, clock_timestamp(), true,
+    ` + pg.SubscoreOf + ` from kept`
 
 	// The projection needs a version of at least 1.
 	sqlTombstone = `with kept as (
-    update scores set score = 0, order_key = 0, version = 0, revision = revision + 1, hidden = true, empty = false
+    update scores set score = 0, order_key = 0, subscore = 0, sub_key = 0, version = 0, revision = revision + 1,
+        hidden = true, empty = false
     where user_id = $1 and board_id = $2 returning *)
 insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
     revision, reached_at, recorded_at, hidden)

@@ -20,14 +20,14 @@ var exported = []struct{ kind, sql string }{
 	{"privacy", `select user_id, visibility, changed_at, returns from user_privacy where user_id = $1`},
 	{"private_period", `select user_id, since, until from private_users where user_id = $1 order by since`},
 	{"score", `select * from scores where user_id = $1`},
-	{"final_standing", `select board_id, coalesce(shared_rank, rank) as rank, user_id, score, reached_at,
+	{"final_standing", `select board_id, coalesce(shared_rank, rank) as rank, user_id, score, subscore, reached_at,
     encode(salt, 'hex') as salt, encode(leaf, 'hex') as leaf from board_standings
 where user_id = $1 and board_id in (select board_id from boards where closed_at is not null)`},
 	{"rank_mark", `select * from rank_marks where user_id = $1 order by board_id`},
 	{
 		"event",
-		`select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, version,
-recorded_at,
+		`select user_id, board_id, event_id, event_text, delta, applied, previous_score, new_score, subscore,
+    previous_subscore, new_subscore, version, recorded_at,
     client_timestamp, source, action, key_id, signer, address, user_agent, country, metadata::json as metadata,
     exists (select from reversals r where r.user_id = h.user_id and r.event_id = h.event_id
         and r.internal = (h.source = 'admin')) as reversed
@@ -82,7 +82,7 @@ where user_id = $1 order by membership_id`,
 	},
 	{
 		"import",
-		`select i.source, i.board_id, s.score from import_scores s join imports i using (import_id)
+		`select i.source, i.board_id, s.score, s.subscore from import_scores s join imports i using (import_id)
 where s.user_id = $1`,
 	},
 	{"status", `select user_id, status, at from user_statuses where user_id = $1 order by id`},

@@ -125,6 +125,13 @@ func (d *drift) kind() string {
 }
 
 func (d *drift) describe() string {
-	return fmt.Sprintf("the store has key %d revision %d, the ranking key %d revision %d (ranked: %t)",
-		d.stored.Key, d.stored.Revision, d.ranked.Key, d.ranked.Revision, d.ranked.Ranked)
+	keys := func(key, subKey int64) string {
+		if d.stored.SubKey == 0 && d.ranked.SubKey == 0 {
+			return fmt.Sprintf("key %d", key)
+		}
+		return fmt.Sprintf("keys %d and %d", key, subKey)
+	}
+	return fmt.Sprintf("the store has %s revision %d, the ranking %s revision %d (ranked: %t)",
+		keys(d.stored.Key, d.stored.SubKey), d.stored.Revision,
+		keys(d.ranked.Key, d.ranked.SubKey), d.ranked.Revision, d.ranked.Ranked)
 }

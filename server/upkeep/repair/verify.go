@@ -260,6 +260,10 @@ func checkLedger(a *scoreboard.LedgerSum, v *VerifyResult) {
 		)
 	case a.Expected != int64(a.Score):
 		d.Kind, d.Detail = "sum", fmt.Sprintf("the ledger adds up to %d, the score is %d", a.Expected, a.Score)
+	case a.ExpectedSubscore != int64(a.Subscore):
+		d.Kind = "sum"
+		d.Detail = fmt.Sprintf("the ledger adds up to the subscore %d, that of the score is %d", a.ExpectedSubscore,
+			a.Subscore)
 	case a.First == 1 && a.Uncounted != a.Corrections && !a.User.Anonymous():
 		d.Kind = "uncounted"
 		d.Detail = fmt.Sprintf("%d of the ledger rows are no attempts, the score has %d", a.Corrections, a.Uncounted)

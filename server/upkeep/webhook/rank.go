@@ -106,7 +106,8 @@ func (w *Worker) compareTop(
 		row := []scoreboard.Entry{*e}
 		w.Hide(board.ID, row)
 		data, err := json.Marshal(wire.RankReached{
-			Board: string(board.ID), Family: string(board.ID.Family()), Top: h.Top, Entry: protocol.Entries(row)[0],
+			Board: string(board.ID), Family: string(board.ID.Family()), Top: h.Top,
+			Entry: protocol.EntriesOf(board.HasSubscores(), row)[0],
 		})
 		if err != nil {
 			return fmt.Errorf("encode a reached rank: %w", err)

@@ -108,11 +108,12 @@ func (w *Worker) tierMessage(
 	if err != nil || before == after {
 		return "", err
 	}
-	row := []scoreboard.Entry{{Rank: rank, User: m.User, Score: board.Order.Score(m.After.Key)}}
+	pair := board.Pair(m.After.Key, m.After.SubKey)
+	row := []scoreboard.Entry{{Rank: rank, User: m.User, Score: pair.Score, Subscore: pair.Subscore}}
 	w.Hide(board.ID, row)
 	data, err := json.Marshal(wire.TierUpdated{
 		Board: string(board.ID), Family: string(board.ID.Family()), Tier: board.Tiers.Name(after),
-		PreviousTier: board.Tiers.Name(before), Entry: protocol.Entries(row)[0],
+		PreviousTier: board.Tiers.Name(before), Entry: protocol.EntriesOf(board.HasSubscores(), row)[0],
 	})
 	if err != nil {
 		return "", fmt.Errorf("encode a change of a tier: %w", err)
@@ -134,7 +135,7 @@ func (w *Worker) tierAt(
 	if len(behind.Entries) > 0 {
 		ahead = behind.Ordinal(0) - 1
 	}
-	own := place.Position(board.Order)
+	own := place.Position(board)
 	if own.Compare(&counted) <= 0 {
 		ahead-- // the user
 	}

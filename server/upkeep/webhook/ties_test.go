@@ -26,13 +26,16 @@ func (r *rankedRows) Around(
 		if p.Compare(at) <= 0 || len(top.Entries) == behind {
 			continue
 		}
+		pair := board.Pair(p.Key, p.SubKey)
 		top.Entries = append(top.Entries, scoreboard.Entry{
-			Rank: int64(i) + 1, User: p.User, Score: board.Order.Score(p.Key),
+			Rank: int64(i) + 1, User: p.User, Score: pair.Score, Subscore: pair.Subscore,
 		})
 	}
 	if board.SharesRanks() && len(top.Entries) > 0 {
-		key := board.Order.Key(top.Entries[0].Score)
-		first := slices.IndexFunc(r.rows, func(q scoreboard.Position) bool { return q.Key == key })
+		key, subKey := board.Keys(top.Entries[0].Pair())
+		first := slices.IndexFunc(r.rows, func(q scoreboard.Position) bool {
+			return q.Key == key && q.SubKey == subKey
+		})
 		top.ShareRanks(int64(first) + 1)
 	}
 	return top, nil
@@ -45,16 +48,21 @@ func TestRanksOfMoves(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	random := func(user int) scoreboard.Position {
-		return scoreboard.Position{
-			Key: rng.Int64N(5), ReachedAt: time.UnixMicro(1 + rng.Int64N(3)).UTC(),
-			User: scoreboard.UserID(fmt.Sprint("u", user)),
-		}
-	}
-	for range 500 {
+	for range 1000 {
 		board := &scoreboard.Board{
 			ID: "arena", Order: scoreboard.OrderLowest, Ties: []scoreboard.Ties{"", scoreboard.TiesShared}[rng.IntN(2)],
-			Tiers: scoreboard.Tiers{{Name: "first", Rank: 1 + rng.Int64N(4)}, {Name: "half", Percent: 50_000}},
+			Subscore: []scoreboard.Order{"", scoreboard.OrderHighest, scoreboard.OrderLowest}[rng.IntN(3)],
+			Tiers:    scoreboard.Tiers{{Name: "first", Rank: 1 + rng.Int64N(4)}, {Name: "half", Percent: 50_000}},
+		}
+		random := func(user int) scoreboard.Position {
+			p := scoreboard.Position{
+				Key: rng.Int64N(5), ReachedAt: time.UnixMicro(1 + rng.Int64N(3)).UTC(),
+				User: scoreboard.UserID(fmt.Sprint("u", user)),
+			}
+			if board.HasSubscores() {
+				p.SubKey = rng.Int64N(3) - 1
+			}
+			return p
 		}
 		rows := make([]scoreboard.Position, 1+rng.IntN(8))
 		for i := range rows {
@@ -66,14 +74,15 @@ func TestRanksOfMoves(t *testing.T) {
 		for i := range rows {
 			ahead := rows[i].Compare(&at) < 0
 			if board.SharesRanks() {
-				ahead = rows[i].Key < at.Key
+				ahead = rows[i].Key < at.Key || rows[i].Key == at.Key && rows[i].SubKey < at.SubKey
 			}
 			if rows[i].User != own.User && ahead {
 				want++
 			}
 		}
 		w := New(Options{Ranking: &rankedRows{rows: rows}})
-		place := &scoreboard.Place{User: own.User, Score: board.Order.Score(own.Key), UpdatedAt: own.ReachedAt}
+		pair := board.Pair(own.Key, own.SubKey)
+		place := &scoreboard.Place{User: own.User, Score: pair.Score, Subscore: pair.Subscore, UpdatedAt: own.ReachedAt}
 		tier, rank, err := w.tierAt(t.Context(), board, place, &at)
 		wantTier := board.Tiers.Of(board.Order, want, int64(len(rows)), board.Order.Score(at.Key))
 		if err != nil || rank != want || tier != wantTier {

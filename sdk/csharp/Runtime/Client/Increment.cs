@@ -49,10 +49,19 @@ namespace Scoreboard.Client
         /// </summary>
         public string Metadata { get; set; }
 
+        /// <summary>
+        /// What decides among equal scores, on boards that have subscores; none counts as 0. It is signed in the headers.
+        /// </summary>
+        public long? Subscore { get; set; }
+
         /// <summary>Whether it has what the signature in the body does not cover.</summary>
         internal bool SignedInHeaders
         {
-            get { return HasAttributes || !string.IsNullOrEmpty(IfPeriod) || !string.IsNullOrEmpty(Metadata); }
+            get
+            {
+                return HasAttributes || !string.IsNullOrEmpty(IfPeriod) || !string.IsNullOrEmpty(Metadata) ||
+                    Subscore != null;
+            }
         }
 
         private bool HasAttributes
@@ -70,7 +79,7 @@ namespace Scoreboard.Client
 
         /// <summary>
         /// Writes the increment as the API takes it, with the current time; signed in its body if a key is given. That does
-        /// not cover attributes, the period and metadata: with them, the headers are signed.
+        /// not cover attributes, the period, metadata and a subscore: with them, the headers are signed.
         /// </summary>
         internal void Write(JsonWriter w, IReadOnlyList<string> boards, DateTimeOffset now, Settings key)
         {
@@ -81,6 +90,7 @@ namespace Scoreboard.Client
             WriteAttributes(w);
             w.Field("if_period", IfPeriod);
             WriteMetadata(w);
+            WriteSubscore(w);
             if (key != null && key.KeyId != "" && !SignedInHeaders)
             {
                 var signed = string.IsNullOrEmpty(Board) ? boards : new[] { Board };
@@ -101,6 +111,12 @@ namespace Scoreboard.Client
             r.Skip();
             r.End();
             w.Name("metadata").Json(Metadata);
+        }
+
+        /// <summary>Writes the subscore, if there is one.</summary>
+        internal void WriteSubscore(JsonWriter w)
+        {
+            if (Subscore != null) w.Name("subscore").Value(Subscore.Value);
         }
 
         /// <summary>Writes the attributes in the order of their names, if there are any.</summary>

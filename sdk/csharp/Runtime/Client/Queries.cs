@@ -36,6 +36,9 @@ namespace Scoreboard.Client
 
         /// <summary>A score to rank if the user is not on the board: the error not_found has it in WouldRank.</summary>
         public long? Score;
+
+        /// <summary>Goes with Score, on a board that has subscores.</summary>
+        public long? Subscore;
     }
 
     /// <summary>Selects a page of a statement.</summary>

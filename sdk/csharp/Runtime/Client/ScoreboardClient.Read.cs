@@ -116,7 +116,7 @@ namespace Scoreboard.Client
         {
             // k is sent even if it is 0, which is not the server's default everywhere.
             var query = new Query().Add("board", q.Board).Add("k", (long?)q.Neighbours);
-            query.Add("min_version", Set(q.MinVersion)).Add("score", q.Score);
+            query.Add("min_version", Set(q.MinVersion)).Add("score", q.Score).Add("subscore", q.Subscore);
             return GetAsync(path, query, Place.Read, cancel);
         }
 

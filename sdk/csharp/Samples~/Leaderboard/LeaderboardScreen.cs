@@ -26,7 +26,8 @@ namespace Scoreboard.Samples
         /// <summary>A row, as a line of text.</summary>
         protected static string LineOf(Entry entry)
         {
-            return entry.Rank + ".  " + (entry.DisplayName != "" ? entry.DisplayName : entry.UserId) + "  " + entry.Score;
+            return entry.Rank + ".  " + (entry.DisplayName != "" ? entry.DisplayName : entry.UserId) + "  " + entry.Score +
+                (entry.Subscore != null ? "  (" + entry.Subscore + ")" : "");
         }
 
         private async void Start()

@@ -28,6 +28,7 @@ public partial class Leaderboard : VBoxContainer
 
     private static string LineOf(Entry entry)
     {
-        return entry.Rank + ".  " + (entry.DisplayName != "" ? entry.DisplayName : entry.UserId) + "  " + entry.Score;
+        return entry.Rank + ".  " + (entry.DisplayName != "" ? entry.DisplayName : entry.UserId) + "  " + entry.Score +
+            (entry.Subscore != null ? "  (" + entry.Subscore + ")" : "");
     }
 }

@@ -32,6 +32,8 @@ func _show(state: Dictionary) -> void:
 		var row := Label.new()
 		var name: String = entry.get("display_name", entry["user_id"])
 		row.text = "%d.  %s  %d" % [entry["rank"], name, entry["score"]]
+		if entry.has("subscore"):
+			row.text += "  (%d)" % entry["subscore"]
 		_rows.add_child(row)
 	_status.text = "offline" if state["connection"] == "disconnected" else state["degraded"]
 

@@ -206,7 +206,7 @@ function unsigned(i: Increment): QueuedIncrement {
   return {
     userId: i.userId, delta: i.delta, eventId: i.eventId || newEventId(), board: i.board, action: i.action,
     actionToken: i.actionToken, attestation: i.attestation, attributes: attributesOf(i),
-    ifPeriod: i.ifPeriod, metadata: i.metadata,
+    ifPeriod: i.ifPeriod, metadata: i.metadata, subscore: i.subscore,
   };
 }
 

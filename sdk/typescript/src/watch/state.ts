@@ -41,6 +41,8 @@ export interface State {
 export interface Move {
   userId: string;
   score: number;
+  /** Absent on a board without subscores. */
+  subscore?: number;
   /** 0 if unknown. */
   rank: number;
   /** 0 if unknown. */
@@ -140,6 +142,7 @@ export class BoardState {
     if (!advance(this.#moved, f)) return;
     const me = {
       userId: f.userId ?? "", score: f.score ?? 0, rank: f.rank ?? 0, previousRank: f.previousRank ?? 0,
+      ...(f.subscore === undefined ? {} : { subscore: f.subscore }),
     };
     this.state = { ...this.state, me };
   }

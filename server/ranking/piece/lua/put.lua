@@ -1,11 +1,11 @@
--- A user's state is 8 bytes of reached_at (big-endian microseconds), then
--- "key revision version hidden". The member of the sorted set is those 8 bytes and the
--- user id: members of the same key order by reached_at, then user id. Revisions are
--- compared as numbers; keys are only stored.
+-- A user's state is the prefix (width.lua), which ends with reached_at (big-endian
+-- microseconds), then "key revision version hidden". The member of the sorted set is the
+-- prefix and the user id: members of the same key order by the subscore, reached_at, then user
+-- id. Revisions are compared as numbers; keys are only stored.
 
 -- put applies the changes in ARGV from index first on, six fields each (user,
 -- revision, key, prefix, version, hidden), whose revision is newer. It returns how
--- many were.
+-- many were; or, with nothing applied, -1 where one has a subscore and the board has none.
 local function put(rank, users, first)
     local names = {}
     for i = first, #ARGV, 6 do
@@ -18,16 +18,19 @@ local function put(rank, users, first)
     local gone, members, fresh = {}, {}, {}
     for n = 1, #names do
         local at = first + 6 * (n - 1)
-        local user, revision, key, prefix, version, hidden = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5]
+        local user, revision, key, prefix, version, hidden = ARGV[at], ARGV[at + 1], ARGV[at + 2], widen(ARGV[at + 3]), ARGV[at + 4], ARGV[at + 5]
+        if not prefix then
+            return -1
+        end
         local was, newer = states[n], true
         if was then
-            local old = string.match(was, '^%S+ (%d+)', 9)
+            local old = string.match(was, '^%S+ (%d+)', width + 1)
             newer = tonumber(revision) > tonumber(old)
         end
         if newer then
             local member = prefix .. user
             if was then
-                local before = string.sub(was, 1, 8) .. user
+                local before = string.sub(was, 1, width) .. user
                 if before ~= member or hidden == '1' then
                     gone[#gone + 1] = before
                 end
@@ -52,13 +55,14 @@ local function put(rank, users, first)
     return #fresh / 2
 end
 
--- first_rows packs the first 100 rows, each as "length key user". It leaves out reached_at,
--- which does not change the version.
+-- first_rows packs the first 100 rows, each as "length key user", with the key of the subscore,
+-- if there is one, before the user. It leaves out reached_at, which does not change the version.
 local function first_rows(rank)
     local rows = redis.call('ZRANGE', rank, 0, 99, 'WITHSCORES')
     local packed = {}
     for i = 1, #rows, 2 do
-        packed[#packed + 1] = (#rows[i] - 8) .. ' ' .. rows[i + 1] .. ' ' .. string.sub(rows[i], 9)
+        packed[#packed + 1] = (#rows[i] - 8) .. ' ' .. rows[i + 1] .. ' ' .. string.sub(rows[i], 1, width - 8)
+            .. string.sub(rows[i], width + 1)
     end
     return table.concat(packed)
 end
@@ -75,7 +79,8 @@ local function renew(meta, rank)
 end
 
 -- announce publishes a notice: one line of metadata, the merged top if it changed, and
--- the users that moved.
+-- the users that moved. Where the order has two words the line has one more: a build that knows
+-- no subscores then rejects the notice, and reads the board.
 local function announce(channel, board, meta, rank, top, moved)
     local facts = redis.call('HMGET', meta, 'epoch', 'version', 'updated', 'order')
     local line = table.concat({ board, facts[1], facts[2], facts[3], facts[4],

@@ -24,6 +24,7 @@ for i = 2, 3 do
         redis.call('PERSIST', KEYS[i])
     end
 end
+measure(ARGV[6])
 local top = first_rows(KEYS[2])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[4], 'version', 1, 'updated', ARGV[5], 'order', ARGV[6], 'top', top,
     'server', server, 'built', ARGV[8], 'asof', ARGV[9])

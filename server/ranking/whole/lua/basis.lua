@@ -1,3 +1,3 @@
--- KEYS: meta, rank, users. Returns server, since, asof, built, marked; nil if the board is
+-- KEYS: meta, rank, users. Returns server, since, asof, built, marked, order; nil if the board is
 -- not loaded.
-return basis()
+return basis('order')

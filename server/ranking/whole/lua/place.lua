@@ -8,13 +8,13 @@ if not facts then
 end
 facts[9] = redis.call('ZCARD', KEYS[2])
 local state = redis.call('HGET', KEYS[3], ARGV[1])
-local rank = state and redis.call('ZRANK', KEYS[2], string.sub(state, 1, 8) .. ARGV[1])
+local rank = state and redis.call('ZRANK', KEYS[2], string.sub(state, 1, width) .. ARGV[1])
 if not rank then
     return facts
 end
 facts[10], facts[11] = rank, state
 if ARGV[3] == '1' then
-    facts[10] = better(KEYS[2], string.match(state, '^%S+', 9))
+    facts[10] = better(KEYS[2], string.match(state, '^%S+', width + 1), state)
 end
 local k = tonumber(ARGV[2])
 if k > 0 then

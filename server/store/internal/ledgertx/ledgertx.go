@@ -77,7 +77,7 @@ from (select ($1::text[])[n] from generate_subscripts($1::text[], 1) as n) as t(
 	// was committed while this transaction waited for them. Without the offset the
 	// planner may read every reversal into a hash table.
 	sqlKnownEvents = `select t.n, h.board_id, h.payload_hash, h.applied, h.previous_score, h.new_score, h.version,
-h.recorded_at,
+h.recorded_at, h.previous_subscore, coalesce(h.new_subscore, 0),
     exists (select from reversals as r where r.user_id = t.u and r.event_id = t.e and r.internal = $4 offset 0)
 from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lateral (
     select * from user_score_histories
@@ -85,7 +85,7 @@ from unnest($1::text[], $2::uuid[]) with ordinality as t(u, e, n) cross join lat
 order by t.n`
 
 	sqlScores = `select t.n, s.score, s.version, s.revision, s.reached_at, s.hidden, s.empty, s.action_until,
-    s.uncounted, coalesce(case when s.metadata_version = s.version then s.metadata end, '')
+    s.uncounted, coalesce(case when s.metadata_version = s.version then s.metadata end, ''), s.subscore
 from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
     select * from scores where user_id = t.u and board_id = t.b offset 0) as s`
 
@@ -220,7 +220,10 @@ func readKnown(found pgx.Rows, b *ledger.Batch) error {
 	var n int64
 	var hash []byte
 	var r scoreboard.Receipt
-	to := []any{&n, &r.Board, &hash, &r.Applied, &r.Previous, &r.NewScore, &r.Version, &r.RecordedAt, &r.Reversed}
+	to := []any{
+		&n, &r.Board, &hash, &r.Applied, &r.Previous, &r.NewScore, &r.Version, &r.RecordedAt,
+		&r.PreviousSubscore, &r.NewSubscore, &r.Reversed,
+	}
 	_, err := pgx.ForEachRow(found, to, func() error {
 		b.AddKnown(int(n-1), [16]byte(hash), r)
 		return nil
@@ -235,7 +238,7 @@ func readScores(found pgx.Rows, pairs *ledger.ScorePairs) error {
 	var action *time.Time
 	to := []any{
 		&n, &s.Value, &s.Version, &s.Revision, &s.ReachedAt, &s.Hidden, &empty, &action, &s.Uncounted,
-		&s.Metadata,
+		&s.Metadata, &s.Subscore,
 	}
 	_, err := pgx.ForEachRow(found, to, func() error {
 		s.ActionUntil = time.Time{}

@@ -13,34 +13,66 @@ import (
 // sqlWrite writes the rows of a batch to ledger, outbox and scores in one
 // statement. An array that is shorter than the others reads as nulls, so an
 // unused column costs nothing.
-const sqlWrite = `with t as materialized (
+const sqlWrite = sqlRows + sqlRowNames + sqlLedger + sqlLedgerRows + sqlOutbox +
+	sqlOutboxRows + sqlState + sqlStateRows + sqlUpdate
+
+// sqlWritePairs is sqlWrite for a batch with boards that have subscores.
+const sqlWritePairs = sqlRows + `, $33::bigint[], $34::bigint[], $35::bigint[], $36::bigint[]` +
+	sqlRowNames + `, subscore, previous_subscore, new_subscore, sub_key` +
+	sqlLedger + `, subscore, previous_subscore, new_subscore` +
+	sqlLedgerRows + `, subscore, previous_subscore, new_subscore` +
+	sqlOutbox + `, subscore, sub_key` +
+	sqlOutboxRows + `, new_subscore, sub_key` +
+	sqlState + `, subscore, sub_key` +
+	sqlStateRows + `, coalesce(new_subscore, 0), coalesce(sub_key, 0)` +
+	sqlUpdate + `, subscore = excluded.subscore, sub_key = excluded.sub_key`
+
+// The parts of sqlWrite, between which sqlWritePairs has more columns.
+const (
+	sqlRows = `with t as materialized (
     select * from unnest($1::text[], $2::text[], $3::uuid[], $4::text[], $5::bytea[], $6::bigint[], $7::bigint[],
         $8::bigint[], $9::bigint[], $10::bigint[], $11::timestamptz[], $12::timestamptz[], $13::text[], $14::text[],
         $15::text[], $16::text[], $17::text[], $18::text[], $19::text[], $20::bigint[], $21::bigint[],
         $22::timestamptz[], $23::smallint[], $24::boolean[], $25::boolean[], $26::boolean[], $27::boolean[],
-        $28::text[], $29::timestamptz[], $30::bigint[], $31::text[], $32::text[])
+        $28::text[], $29::timestamptz[], $30::bigint[], $31::text[], $32::text[]`
+
+	sqlRowNames = `)
     as t(user_id, board_id, event_id, event_text, payload_hash, delta, applied, previous_score, new_score, version,
         recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, trace, revision, order_key,
-        reached_at, shard, changed, last, hidden, empty, country, action_until, uncounted, metadata, standing)
+        reached_at, shard, changed, last, hidden, empty, country, action_until, uncounted, metadata, standing`
+
+	sqlLedger = `)
 ), ledger as (
     insert into user_score_histories (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
         previous_score, new_score, version, recorded_at, client_timestamp, source, action, key_id, signer, address,
-        user_agent, country, metadata)
+        user_agent, country, metadata`
+
+	sqlLedgerRows = `)
     select user_id, board_id, event_id, event_text, payload_hash, delta, applied, previous_score, new_score, version,
-        recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, country, metadata
+        recorded_at, client_timestamp, source, action, key_id, signer, address, user_agent, country, metadata`
+
+	sqlOutbox = `
     from t
 ), outbox as (
     insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key,
-        version, revision, reached_at, recorded_at, hidden, trace)
+        version, revision, reached_at, recorded_at, hidden, trace`
+
+	sqlOutboxRows = `)
     select shard, event_id, user_id, board_id, new_score, previous_score, applied, order_key, version, revision,
-        reached_at, recorded_at, coalesce(hidden, false), trace
+        reached_at, recorded_at, coalesce(hidden, false), trace`
+
+	sqlState = `
     from t where changed
 )
 insert into scores (user_id, board_id, score, order_key, version, revision, reached_at, recorded_at, hidden, empty,
-    action_until, uncounted, metadata, metadata_version)
+    action_until, uncounted, metadata, metadata_version`
+
+	sqlStateRows = `)
 select user_id, board_id, new_score, order_key, version, revision, reached_at, recorded_at, coalesce(hidden, false),
     coalesce(empty, false), action_until, coalesce(uncounted, 0), standing,
-    case when standing is not null then version end
+    case when standing is not null then version end`
+
+	sqlUpdate = `
 from t where last
 on conflict (user_id, board_id) do update set score = excluded.score, order_key = excluded.order_key,
     version = excluded.version, revision = excluded.revision, reached_at = excluded.reached_at,
@@ -48,6 +80,7 @@ on conflict (user_id, board_id) do update set score = excluded.score, order_key 
     action_until = coalesce(excluded.action_until, scores.action_until),
     uncounted = scores.uncounted + excluded.uncounted, metadata = excluded.metadata,
     metadata_version = excluded.metadata_version`
+)
 
 const (
 	sqlJoin = `select league_join($1, $2, $3)`
@@ -70,7 +103,12 @@ on conflict (user_id, rule) where state = 'open' do update set times = flags.tim
 func write(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 	var q pgx.Batch
 	if b.Rows.Len() > 0 {
-		q.Queue(sqlWrite, arguments(&b.Rows)...)
+		sql, columns := sqlWrite, arguments(&b.Rows)
+		if r := &b.Rows; r.HasSubscores() {
+			sql = sqlWritePairs
+			columns = append(columns, r.Subscores, r.PreviousSubscores, r.NewSubscores, r.SubKeys)
+		}
+		q.Queue(sql, columns...)
 	}
 	if len(b.Joins.Users) > 0 {
 		q.Queue(sqlJoin, b.Joins.Users, b.Joins.Boards, b.Joins.Fills)

@@ -20,8 +20,9 @@ const sqlHideScores = `with wanted as (
     where s.user_id = $1 and s.hidden <> (wanted.hidden or s.empty)
     returning s.*)
 insert into outbox_score_updates (shard, event_id, user_id, board_id, score, previous_score, delta, order_key, version,
-    revision, reached_at, recorded_at, hidden)
-select $2, gen_random_uuid(), user_id, board_id, score, score, 0, order_key, version, revision, reached_at, $3, hidden
+    revision, reached_at, recorded_at, hidden, subscore, sub_key)
+select $2, gen_random_uuid(), user_id, board_id, score, score, 0, order_key, version, revision, reached_at, $3, hidden,
+    ` + SubscoreOf + `
     from changed
 returning board_id, revision`
 

@@ -20,6 +20,7 @@ namespace Scoreboard.Client
             i.WriteAttributes(w);
             w.Field("if_period", i.IfPeriod);
             i.WriteMetadata(w);
+            i.WriteSubscore(w);
             w.Close('}');
         }
 
@@ -39,6 +40,7 @@ namespace Scoreboard.Client
                 else if (r.Is("attributes")) i.Attributes = ReadAttributes(r);
                 else if (r.Is("if_period")) i.IfPeriod = r.Text();
                 else if (r.Is("metadata")) i.Metadata = r.Json();
+                else if (r.Is("subscore")) i.Subscore = r.Long();
                 else r.Skip();
             }
             return i;

@@ -103,7 +103,10 @@ namespace Scoreboard.Client
         internal void Move(StreamMessage m)
         {
             if (!moved.Advance(m)) return;
-            State.Me = new Move { UserId = m.UserId, Score = m.Score, Rank = m.Rank, PreviousRank = m.PreviousRank };
+            State.Me = new Move
+            {
+                UserId = m.UserId, Score = m.Score, Subscore = m.Subscore, Rank = m.Rank, PreviousRank = m.PreviousRank,
+            };
         }
 
         /// <summary>Applies a change of the user's tier, unless it is older than the one shown.</summary>

@@ -8,6 +8,7 @@ namespace Scoreboard.Client
     {
         internal string Type, Board, BoardState, DegradedReason, ErrorCode, Message, Reason, UserId, Tier, PreviousTier;
         internal long Epoch, Version, Base, Score, Rank, PreviousRank, ReconnectAfterMs;
+        internal long? Subscore;
         internal bool IsDegraded;
         internal DateTimeOffset At;
         internal readonly Rows Top = new Rows();
@@ -31,6 +32,7 @@ namespace Scoreboard.Client
         {
             Type = Board = BoardState = DegradedReason = ErrorCode = Message = Reason = UserId = Tier = PreviousTier = "";
             Epoch = Version = Base = Score = Rank = PreviousRank = ReconnectAfterMs = 0;
+            Subscore = null;
             IsDegraded = false;
             At = default(DateTimeOffset);
             Top.Clear();
@@ -57,6 +59,7 @@ namespace Scoreboard.Client
             else if (r.Is("board_state")) BoardState = r.Text();
             else if (r.Is("user_id")) UserId = r.Text();
             else if (r.Is("score")) Score = r.Long();
+            else if (r.Is("subscore")) Subscore = r.Long();
             else if (r.Is("rank")) Rank = r.Long();
             else if (r.Is("previous_rank")) PreviousRank = r.Long();
             else if (r.Is("tier")) Tier = r.Text();

@@ -40,6 +40,9 @@ namespace Scoreboard.Client
         /// <summary>The new score.</summary>
         public long Score { get; internal set; }
 
+        /// <summary>The new subscore; null on a board without subscores.</summary>
+        public long? Subscore { get; internal set; }
+
         /// <summary>The new rank; 0 if unknown.</summary>
         public long Rank { get; internal set; }
 
@@ -260,6 +263,7 @@ namespace Scoreboard.Client
             Private = e.Private;
             Rank = e.Rank;
             Score = e.Score;
+            Subscore = e.Subscore;
             UserId = e.UserId;
         }
 
@@ -268,6 +272,7 @@ namespace Scoreboard.Client
             AvatarUrl = DisplayName = UserId = "";
             Private = false;
             Rank = Score = 0;
+            Subscore = null;
             r.BeginObject();
             while (r.NextField())
             {

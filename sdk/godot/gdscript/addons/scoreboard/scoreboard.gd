@@ -61,8 +61,8 @@ static func new_event_id() -> String:
 
 
 ## Counts an increment and returns its receipt. increment has user_id and delta and, where needed,
-## event_id, board, action, action_token, attestation, attributes, if_period and metadata. Each try has
-## the same event id, so it counts once. If it fails, submit it again with the event_id of the error.
+## event_id, board, action, action_token, attestation, attributes, if_period, metadata and subscore. Each try
+## has the same event id, so it counts once. If it fails, submit it again with the event_id of the error.
 func submit(increment: Dictionary) -> Dictionary:
 	var sent := increment.duplicate()
 	if not sent.get("event_id"):
@@ -82,8 +82,8 @@ func start_action(action: Dictionary) -> Dictionary:
 	return await request(HTTPClient.METHOD_POST, "/v1/actions", action)
 
 
-## Reads the top of a board: {"entries": [{"rank", "user_id", "score"}, ...], ...}. With cursor, the
-## next_cursor of a page, it reads the next.
+## Reads the top of a board: {"entries": [{"rank", "user_id", "score"}, ...], ...}, with "subscore" on a
+## board that has them. With cursor, the next_cursor of a page, it reads the next.
 func top(board := "global", limit := 10, cursor := "") -> Dictionary:
 	var query := {"board": board, "limit": limit, "cursor": cursor}
 	return await request(HTTPClient.METHOD_GET, "/v1/leaderboard/top" + query_of(query), null)
