@@ -93,7 +93,7 @@ func layerOf(root string, made time.Time) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer folder.Close()
+	defer func() { _ = folder.Close() }()
 	var b bytes.Buffer
 	t := tar.NewWriter(&b)
 	err = fs.WalkDir(folder.FS(), ".", func(name string, e fs.DirEntry, err error) error {
