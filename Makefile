@@ -149,7 +149,7 @@ accept-chaos: build ## check that no increment is lost or doubled with a killed 
 docs: build ## regenerate screens, OpenAPI, man pages and the references of commands and settings from the program
 	@.ci/docs
 
-dist: ## build a release in dist/: static binaries for six systems, checksums, bills of materials
+dist: ## build a release in dist/: archives for six systems, images, chart, packages of the SDKs, checksums
 	@.ci/dist
 
 # Tools carry their version in their file name, so a new pin triggers a rebuild.

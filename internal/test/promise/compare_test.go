@@ -2,7 +2,7 @@
 // a file for each surface, with a line for each fact. A release of major version 1 adds lines, and takes none away.
 //
 //	go test ./internal/test/promise -update    records what was added
-//	go test ./internal/test/promise -rewrite   records everything from scratch: when 1.0.0 or a new major version is cut
+//	go test ./internal/test/promise -rewrite   records everything from scratch: for 1.0.0 or a new major version
 package promise_test
 
 import (
