@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 )
 
 // Options configure a client. The zero value is an anonymous client that does not
@@ -32,7 +34,7 @@ type Options struct {
 	// HTTP replaces the default HTTP client. If its transport is an *http.Transport,
 	// WebSockets use its TLS, proxy and dial settings, too.
 	HTTP *http.Client
-	// UserAgent is recorded in the server's audit trail; empty means "scoreboard-go".
+	// UserAgent is recorded in the server's audit trail; empty means "scoreboard-go/VERSION".
 	UserAgent string
 
 	// Traceparent returns the W3C traceparent with which each try continues the trace in
@@ -122,7 +124,7 @@ func New(base string, o Options) (*Client, error) {
 	}
 	c.dialer.HandshakeTimeout = c.timeout
 	if c.userAgent == "" {
-		c.userAgent = "scoreboard-go"
+		c.userAgent = "scoreboard-go/" + buildinfo.Release
 	}
 	return c, nil
 }

@@ -323,6 +323,14 @@ func TestConsoleChanges(t *testing.T) {
 			"board:pairs", "board set pairs --min-subscore -20 --max-subscore 20", "The board is changed",
 		},
 		{
+			"board-appearance",
+			form("board", "fresh", "title", "Ring of fire", "description", "Best lap.", "color", "#D55E00"),
+			"board.set",
+			"board:fresh",
+			"board set fresh --title 'Ring of fire' --description 'Best lap.' --color '#D55E00' --image ''",
+			"The board is changed",
+		},
+		{
 			"board-join",
 			form("board", "cup", "join", "required", "max_players", "64", "late_join", "no"),
 			"board.set",
@@ -462,7 +470,7 @@ func TestConsoleChanges(t *testing.T) {
 		"webhook-create": true, "webhook-rotate": true,
 		"webhook-delete": true, "import": true, "board-label": true,
 		"board-partitions": true, "board-attempts": true, "board-tiers": true, "board-metadata": true,
-		"board-join": true,
+		"board-join": true, "board-appearance": true,
 	}
 	entries := func() int64 { return db.Count(t, `select count(*) from audit_log`) }
 	for _, c := range cases {

@@ -271,3 +271,56 @@ func TestNoReadShowsHiddenMetadata(t *testing.T) {
 		}
 	}
 }
+
+// A past board shows the metadata of whoever has not moved since, and that of nobody else: it would be of another
+// submission. The rule of the board decides who sees it, as in other reads.
+func TestMetadataOfPastBoards(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "transport", "direct")
+	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	readers := map[string]*client.Client{"ada": n.client("ada", ""), "bob": n.client("bob", ""), "a server": root}
+	const ofAda = wire.Object(`{"of":"ada"}`)
+	for board, rule := range map[string]string{"open": "public", "own": "self"} {
+		if _, err := root.CreateBoard(t.Context(), client.BoardRequest{
+			Board: board, Mode: "latest", Metadata: rule,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		submit := func(user string, delta int64, metadata string) time.Time {
+			t.Helper()
+			receipt, err := root.Submit(t.Context(), client.Increment{
+				User: user, Board: board, Delta: delta, Metadata: json.RawMessage(metadata),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return receipt.RecordedAt
+		}
+		submit("ada", 5, string(ofAda))
+		at := submit("bob", 4, `{"of":"bob, then"}`)
+		submit("bob", 4, `{"of":"bob, later"}`) // the same score
+		for who, by := range readers {
+			inTop, inPlace := wire.Object(""), ofAda
+			if rule == "public" {
+				inTop = ofAda
+			} else if who == "bob" {
+				inPlace = ""
+			}
+			h.await(board+" of the past, for "+who, func() bool {
+				top, err := by.Top(t.Context(), client.TopQuery{Board: board, At: at})
+				if err != nil || len(top.Entries) != 2 {
+					return false
+				}
+				of, err := by.Around(t.Context(), "ada", client.PlaceQuery{Board: board, At: at, Neighbours: 1})
+				if err != nil || len(of.Neighbours) != 2 {
+					return false
+				}
+				if top.Entries[1].Metadata != "" || of.Neighbours[1].Metadata != "" {
+					t.Errorf("%s, for %s: bob has the metadata of a later submission", board, who)
+				}
+				return top.Entries[0].Metadata == inTop && of.Metadata == inPlace
+			})
+		}
+	}
+}

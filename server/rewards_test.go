@@ -292,3 +292,67 @@ func TestRewardsByDivision(t *testing.T) {
 		}
 	}
 }
+
+// Users who have left all boards get a reward only if the table says so: for the rank that they would have had.
+// Nobody learns of it but they themselves, servers and operators.
+func TestRewardsOfPrivateUsers(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles, "transport", "direct", "boards-close-grace", "1s")
+	c := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	end := time.Now().Add(time.Hour).UTC()
+	bands := []client.RewardBand{
+		{LastRank: 1, Reward: json.RawMessage(`1`)}, {LastRank: 3, Reward: json.RawMessage(`3`)},
+	}
+	for board, private := range map[string]bool{"shown": false, "both": true} {
+		if _, err := c.CreateBoard(t.Context(), client.BoardRequest{
+			Board: board, Period: "season", Season: "one", EndsAt: &end, Mode: "best",
+		}); err != nil {
+			t.Fatal(err)
+		}
+		set, err := c.SetRewardTable(t.Context(), board, client.RewardTableRequest{Bands: bands, Private: private})
+		read, readErr := n.client("ada", "").RewardTable(t.Context(), board)
+		if err != nil || readErr != nil || set.Private != private || read.Private != private {
+			t.Fatalf("%s: got %+v and %+v, %v, %v, want private %t", board, set, read, err, readErr, private)
+		}
+		for user, score := range map[string]int64{"ada": 3, "hidden": 2, "cy": 1} {
+			in := client.Increment{User: user, Board: board, Delta: score}
+			if _, err := c.Submit(t.Context(), in); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if _, err := n.client("hidden", "").SetPrivacy(t.Context(), "hidden", "private"); err != nil {
+		t.Fatal(err)
+	}
+	later := end.Add(time.Hour)
+	for _, board := range []string{"shown", "both"} {
+		if _, err := c.RollBoards(t.Context(), board, client.RollRequest{Season: "two", EndsAt: &later}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db := backends.Connect(t, h.postgres)
+	h.await("the grants of both boards", func() bool {
+		return db.Count(t, `select count(*) from reward_runs where ended_at is not null`) == 2
+	})
+	own, err := n.client("hidden", "").Rewards(t.Context(), client.RewardQuery{})
+	if err != nil || len(own.Rewards) != 1 || own.Rewards[0].Board != "both:one" || own.Rewards[0].Rank != 2 ||
+		string(own.Rewards[0].Reward) != `3` {
+		t.Errorf("got %+v, %v, want the second place of both", own, err)
+	}
+	for board, want := range map[string]int{"shown:one": 2, "both:one": 3} {
+		all, err := c.BoardRewards(t.Context(), board, "", "", 0)
+		if err != nil || len(all.Rewards) != want {
+			t.Errorf("%s: got %+v, %v, want %d rewards", board, all, err, want)
+		}
+		for _, r := range all.Rewards { // cy's rank does not count who has left
+			if r.UserID == "cy" && r.Rank != 2 {
+				t.Errorf("%s: cy has rank %d, want 2", board, r.Rank)
+			}
+		}
+	}
+	status, body := h.get(t, n.URL+"/v1/users/hidden/rewards", bearer(h.token("ada", "", time.Minute)))
+	if status != http.StatusForbidden || strings.Contains(body, "both") {
+		t.Errorf("another player reads the rewards: %d %s", status, body)
+	}
+}

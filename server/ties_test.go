@@ -26,7 +26,7 @@ func TestRanksAreShared(t *testing.T) {
 		name := fmt.Sprint("arena", partitions)
 		made, err := c.CreateBoard(t.Context(), client.BoardRequest{
 			Board: name, Mode: "best", Ties: "shared", Partitions: &partitions,
-			Tiers: []client.Tier{{Name: "podium", Rank: 2}},
+			Tiers: []client.Tier{{Name: "podium", Rank: 2}, {Name: "bronze", Rank: 3}},
 		})
 		if err != nil || made.Ties != "shared" {
 			t.Fatalf("got %+v, %v", made, err)
@@ -124,6 +124,16 @@ func sharedRanksOf(t *testing.T, h *harness, c *client.Client, board string) {
 	page, err := c.Top(t.Context(), client.TopQuery{Board: board, Tier: "podium"})
 	if err != nil || text(page.Entries) != "1 ben, 2 fay" {
 		t.Errorf("%s: the tier has %s, %v", board, text(page.Entries), err)
+	}
+	// A band by rank has all of a tie that begins in it.
+	page, err = c.Top(t.Context(), client.TopQuery{Board: board, Tier: "bronze"})
+	if err != nil || text(page.Entries) != "3 ann, 3 cid, 3 eva" {
+		t.Errorf("%s: the tier of the tie has %s, %v", board, text(page.Entries), err)
+	}
+	for user, tier := range map[string]string{"fay": "podium", "ann": "bronze", "eva": "bronze", "dee": ""} {
+		if p, err := c.Score(t.Context(), user, client.PlaceQuery{Board: board}); err != nil || p.Tier != tier {
+			t.Errorf("%s: %s is in %q, %v, want %q", board, user, p.Tier, err, tier)
+		}
 	}
 	for seen := ""; seen != all; {
 		select {

@@ -8,6 +8,7 @@ import (
 	"github.com/muesli/termenv"
 
 	"github.com/scoreboard/scoreboard/internal/design"
+	"github.com/scoreboard/scoreboard/internal/spark"
 )
 
 // ink is a style as the escape sequences around a text. Styles are made once, because
@@ -176,14 +177,5 @@ func (t *theme) sparkline(values []float64) string {
 	for _, v := range values {
 		largest = max(largest, v)
 	}
-	var b strings.Builder
-	steps := float64(len(t.sparks))
-	for _, v := range values {
-		if v <= 0 {
-			b.WriteByte(' ')
-			continue
-		}
-		b.WriteString(t.sparks[int(min(v/largest*steps, steps-1))])
-	}
-	return b.String()
+	return spark.Columns(values, largest, 1, t.sparks)[0]
 }

@@ -72,6 +72,12 @@ type BoardRequest struct {
 	MaxPlayers int64 `json:"max_players,omitempty"`
 	LateJoin   bool  `json:"late_join,omitempty"` // whether users may join a period that has begun
 
+	// How pages show the board. The title is shown instead of the name: one line of up to 80 characters.
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"` // plain text below the title: one line of up to 500 characters
+	Color       string `json:"color,omitempty"`       // colour of links and marks, as #rrggbb
+	Image       string `json:"image,omitempty"`       // https URL of a square picture, up to 512 bytes
+
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
@@ -96,8 +102,9 @@ type BoardChange struct {
 	MaxDelta *int64 `json:"max_delta,omitempty"`
 	MinScore *int64 `json:"min_score,omitempty"`
 	MaxScore *int64 `json:"max_score,omitempty"`
-	// Bounds of the subscore of an increment, on boards that have subscores.
+	// Minimum subscore of an increment from now on, on boards that have subscores.
 	MinSubscore *int64 `json:"min_subscore,omitempty"`
+	// Maximum subscore of an increment from now on, on boards that have subscores.
 	MaxSubscore *int64 `json:"max_subscore,omitempty"`
 	// Maximum number of events of a user that are recorded in a period, from now on; 0: no limit. Events of
 	// the current period count.
@@ -108,6 +115,11 @@ type BoardChange struct {
 	Join       *string `json:"join,omitempty"`
 	MaxPlayers *int64  `json:"max_players,omitempty"` // maximum number of users who join a period; 0: no limit
 	LateJoin   *bool   `json:"late_join,omitempty"`   // whether users may join a period that has begun
+	// How pages show the board and all its periods; empty texts remove theirs.
+	Title       *string `json:"title,omitempty"`       // title in place of the name: one line of up to 80 characters
+	Description *string `json:"description,omitempty"` // plain text below the title, up to 500 characters
+	Color       *string `json:"color,omitempty"`       // colour of links and marks, as #rrggbb
+	Image       *string `json:"image,omitempty"`       // https URL of a square picture, up to 512 bytes
 }
 
 // The values of Require.
@@ -184,6 +196,12 @@ type Board struct {
 	// Divisions and cohorts of the players of a periodic board; absent for a board without them.
 	League     *League `json:"league,omitempty"`
 	Partitions int     `json:"partitions"` // number of Redis keys over which the ranking is spread by user
+
+	Title       string `json:"title,omitempty"`       // title in place of the name, on pages
+	Description string `json:"description,omitempty"` // plain text that pages show below the title
+	// Colour of links and marks of pages, as #rrggbb. Pages change its lightness where it would be hard to read.
+	Color string `json:"color,omitempty"`
+	Image string `json:"image,omitempty"` // https URL of a square picture
 }
 
 // BoardRuleRequest is the body of PUT /v1/admin/board-rules/{board}. An increment that names

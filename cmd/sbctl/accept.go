@@ -56,6 +56,9 @@ they were sent, and runs each --fault in the middle of the load. A fault is a sh
 command, such as one that kills a projector or flushes Redis. Only correctness is
 then checked: nothing lost, nothing counted twice, everything shown.
 
+The limits are those of the specifications, so that a verdict means the same everywhere,
+and cannot be set. For limits of your own use "sbctl load run --threshold".
+
 Criteria: A (signed increments), B (best scores with action tokens), C (from update to
 client), D (actions), E (reads and best scores), full (A, B and C at once, at A's load
 through the native API).`,

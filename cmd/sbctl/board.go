@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/wire"
@@ -49,6 +50,7 @@ func newBoardCreateCmd(p *program) *cobra.Command {
   sbctl board create friday --period cron --schedule "0 18 * * fri" --time-zone Europe/Berlin --dry-run
   sbctl board create stars --period weekly --divisions 5 --cohort-size 50 --promote 10 --relegate 5
   sbctl board create table --subscore highest --min-subscore -20 --max-subscore 20
+  sbctl board create ring --mode best --order lowest --title "Ring of fire" --color "#d55e00"
   sbctl board create clans --team-of arena --aggregate best:5 --moves from-now`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) (err error) {
 			r.Board = args[0]
@@ -136,7 +138,16 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 		"required (only users who have joined it)")
 	f.Int64Var(&r.MaxPlayers, "max-players", 0, "maximum number of users who join a period; 0: no limit")
 	f.BoolVar(&r.LateJoin, "late-join", false, "let users join a period that has begun")
+	addAppearanceFlags(f, &r.Title, &r.Description, &r.Color, &r.Image)
 	return cmd
+}
+
+// addAppearanceFlags adds what pages show of a board.
+func addAppearanceFlags(f *pflag.FlagSet, title, description, color, image *string) {
+	f.StringVar(title, "title", "", "title that pages show instead of the name, up to 80 characters")
+	f.StringVar(description, "description", "", "plain text that pages show below the title, up to 500 characters")
+	f.StringVar(color, "color", "", "colour of links and marks of pages, as #rrggbb")
+	f.StringVar(image, "image", "", "https `URL` of a square picture for pages")
 }
 
 // boardTable shows a board; current is its current period, nil if it has none or it was
@@ -145,6 +156,10 @@ func boardTable(b, current *client.Board) *table {
 	t := newTable()
 	t.add("board", b.Board)
 	for _, row := range [][2]string{
+		{"title", b.Title},
+		{"description", b.Description},
+		{"color", b.Color},
+		{"image", b.Image},
 		{"family", b.Family},
 		{"current", b.Current},
 		{"status", statusCell(b, current)},

@@ -17,11 +17,13 @@ func newBoardSetCmd(p *program) *cobra.Command {
 	var minDelta, maxDelta, minScore, maxScore, minSubscore, maxSubscore, attempts, maxPlayers int64
 	var join string
 	var late bool
+	var title, description, color, image string
 	cmd := &cobra.Command{
-		Use: "set NAME", Short: "Change a board's labels, bounds, requirements, tiers, or partitions",
+		Use: "set NAME", Short: "Change a board's labels, bounds, requirements, tiers, partitions, or appearance",
 		Args: exactArgs("NAME"),
-		Long: `Change a board's labels, the bounds of its increments, its requirements, its tiers,
-or the partitions of its ranking. Options that are not given keep their values; an empty label removes the label.
+		Long: `Change a board's labels, the bounds of its increments, its requirements, its tiers, the
+partitions of its ranking, or how pages show it. Options that are not given keep their values; an empty label,
+title, description, color or image is removed.
 
 A requirement applies immediately and in every period that has not ended. Increments
 counted before stay counted, and a repeat of one returns its receipt.
@@ -49,7 +51,8 @@ run a version that knows partitions.`,
   sbctl board set cup --join required --max-players 128
   sbctl board set arena --metadata public
   sbctl board set arena --tiers champion=rank:1,gold=percentile:5,silver=score:1000
-  sbctl board set global --partitions 8`),
+  sbctl board set global --partitions 8
+  sbctl board set arena --title "The Arena" --description "Duels, best of three." --color "#7a3fc4"`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
 			var r client.BoardChange
 			flags := cmd.Flags()
@@ -65,17 +68,18 @@ run a version that knows partitions.`,
 			if flags.Changed("action-ttl") {
 				r.ActionTTL = &ttl
 			}
-			if flags.Changed("region") {
-				r.Region = &region
-			}
-			if flags.Changed("platform") {
-				r.Platform = &platform
-			}
-			if flags.Changed("metadata") {
-				r.Metadata = &metadata
-			}
-			if flags.Changed("join") {
-				r.Join = &join
+			for name, set := range map[string]struct {
+				to   **string
+				from *string
+			}{
+				"region": {&r.Region, &region}, "platform": {&r.Platform, &platform},
+				"metadata": {&r.Metadata, &metadata}, "join": {&r.Join, &join},
+				"title": {&r.Title, &title}, "description": {&r.Description, &description},
+				"color": {&r.Color, &color}, "image": {&r.Image, &image},
+			} {
+				if flags.Changed(name) {
+					*set.to = set.from
+				}
 			}
 			if flags.Changed("late-join") {
 				r.LateJoin = &late
@@ -107,7 +111,8 @@ run a version that knows partitions.`,
 				return usagef("nothing to change; pass --region, --platform, --tag, --require, " +
 					"--action-min, --action-ttl, --min-delta, --max-delta, --min-score, --max-score, " +
 					"--min-subscore, --max-subscore, " +
-					"--attempts, --join, --max-players, --late-join, --metadata, --tiers or --partitions")
+					"--attempts, --join, --max-players, --late-join, --metadata, --tiers, --partitions, " +
+					"--title, --description, --color or --image")
 			}
 			b, err := c.SetBoard(cmd.Context(), args[0], r)
 			if err != nil {
@@ -136,6 +141,7 @@ run a version that knows partitions.`,
 	f.BoolVar(&late, "late-join", false, "let users join a period that has begun")
 	f.StringVar(&metadata, "metadata", "", "who sees the metadata of standings: none (it is not kept), self or public")
 	addTiersFlag(cmd, "named bands of the standings, best first, such as gold=rank:10,silver=percentile:25; or none")
+	addAppearanceFlags(f, &title, &description, &color, &image)
 	f.IntVar(&partitions, "partitions", 0, "number of Redis keys to spread the ranking over: 1 to 64")
 	return cmd
 }

@@ -180,9 +180,15 @@ func runLoad(ctx context.Context, out *output, o loadgen.Options) error {
 		err = printText(out.stdout, r.Text)
 	}
 	noteReport(out, r, o.Out)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
+	}
+	return verdictError(r)
+}
+
+// verdictError is how a run ends: only a run in which all criteria were met is a success.
+func verdictError(r *report.Report) error {
+	switch {
 	case r.Cut:
 		return fmt.Errorf("the run was interrupted: %w", context.Canceled)
 	case r.Verdict == report.Failed, r.Verdict == report.Undecidable:

@@ -2,12 +2,14 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/charmbracelet/lipgloss"
 
+	"github.com/scoreboard/scoreboard/internal/spark"
 	"github.com/scoreboard/scoreboard/loadgen"
 )
 
@@ -65,9 +67,13 @@ func kinds(g *loadgen.Progress) string {
 
 // loadView is the view on a terminal.
 type loadView struct {
-	bold lipgloss.Style
-	now  *loadgen.Progress
+	bold     lipgloss.Style
+	now      *loadgen.Progress
+	answered []float64 // requests in each of the last seconds, oldest first
 }
+
+// The size of a chart, in characters. A column is a second, or an interval of a long run's timeline.
+const loadChartWidth, loadChartHeight = 40, 3
 
 // Init implements tea.Model.
 func (v loadView) Init() tea.Cmd { return nil }
@@ -76,8 +82,25 @@ func (v loadView) Init() tea.Cmd { return nil }
 func (v loadView) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 	if g, ok := m.(loadgen.Progress); ok {
 		v.now = &g
+		v.answered = append(slices.Clone(last(v.answered, loadChartWidth-1)), g.Achieved)
 	}
 	return v, nil
+}
+
+// last returns the last n values.
+func last(values []float64, n int) []float64 { return values[max(0, len(values)-n):] }
+
+// chart draws values beside their name, up to a top, which has a label.
+func (v loadView) chart(name string, values []float64, top float64, label string) string {
+	var b strings.Builder
+	for i, line := range spark.Columns(values, top, loadChartHeight, spark.Blocks) {
+		if i > 0 {
+			name, label = "", ""
+		}
+		line += strings.Repeat(" ", loadChartWidth-len(values))
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-22s %s %s", name, line, label), " ") + "\n")
+	}
+	return b.String()
 }
 
 // View implements tea.Model.
@@ -101,6 +124,12 @@ func (v loadView) View() string {
 	row("backlog", "%d in the outbox, %d to consume", g.OutboxDepth, g.Lag)
 	if g.HasFreshness() {
 		row("visible after, p95", "%.0f ms in Redis, %.0f ms by clients", g.Redis, g.Client)
+	}
+	if top := max(slices.Max(v.answered), g.Target); top > 0 {
+		b.WriteString(v.chart("answered each second", v.answered, top, fmt.Sprintf("%.0f/s", top)))
+	}
+	if p99 := last(g.P99s, loadChartWidth); len(p99) > 0 && slices.Max(p99) > 0 {
+		b.WriteString(v.chart("p99 over time", p99, slices.Max(p99), fmt.Sprintf("%.1f ms", slices.Max(p99))))
 	}
 	return b.String()
 }

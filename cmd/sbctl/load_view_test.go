@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/scoreboard/scoreboard/loadgen"
 	"github.com/scoreboard/scoreboard/loadgen/record"
@@ -17,12 +18,13 @@ func TestLoadProgress(t *testing.T) {
 		Elapsed: 15 * time.Second, Length: time.Minute, Target: 1000, Achieved: 998.4,
 		State: report.State{
 			Sent: 15_000, Failed: 3, API: report.Latency{P50: 2.14, P95: 8, P99: 13.2},
-			Late: report.Latency{P99: 1.04}, Redis: 36, Client: 206,
+			Late: report.Latency{P99: 1.04}, Redis: 36, Client: 206, P99s: append(make([]float64, 30), 1, 26.4, 13.2),
 			Errors: []report.Count{{What: "increment: 503 overloaded", N: 2}, {What: "read: i/o timeout", N: 1}},
 		},
 		Tick: record.Tick{OutboxDepth: 12, Lag: 30},
 	}
-	model, _ := loadView{}.Update(g)
+	model, _ := loadView{}.Update(loadgen.Progress{Achieved: 500})
+	model, _ = model.Update(g)
 	want := `━━━━━━━━━━──────────────────────────────  15s of 1m0s
 target / answered      1000 / 998 per second
 from scheduled time    p50 2.1   p95 8.0   p99 13.2 ms
@@ -30,9 +32,23 @@ sent late by           p99 1.0 ms
 failed                 3 (2 x increment: 503 overloaded, 1 x read: i/o timeout)
 backlog                12 in the outbox, 30 to consume
 visible after, p95     36 ms in Redis, 206 ms by clients
+answered each second    █                                       1000/s
+                       ▅█
+                       ██
+p99 over time                                         █         26.4 ms
+                                                      █▅
+                                                     ▁██
 `
 	if got := model.View(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for range 100 { // a chart keeps its width
+		model, _ = model.Update(g)
+	}
+	for line := range strings.Lines(model.View()) {
+		if n := utf8.RuneCountInString(line); n > 80 {
+			t.Errorf("a line has %d characters: %s", n, line)
+		}
 	}
 	line := "    15 s  target 1000/s, answered 998/s, late 1.0 ms; p50 2.1, p95 8.0, p99 13.2 ms; " +
 		"3 failed (2 x increment: 503 overloaded, 1 x read: i/o timeout); outbox 12, lag 30; Redis 36, client 206 ms"

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/client/wire"
 )
 
@@ -29,7 +30,7 @@ func TestStatement(t *testing.T) {
 		}
 		e := first.Entries[0]
 		if e.EventID != "e149" || e.NewScore != 150 || *e.PreviousScore != 149 || e.Version != 150 || e.KeyID == "" ||
-			e.Address != "127.0.0.1" || e.UserAgent != "scoreboard-go" {
+			e.Address != "127.0.0.1" || e.UserAgent != "scoreboard-go/"+buildinfo.Release {
 			t.Errorf("%s: the newest is %+v", name, e)
 		}
 		rest, err := c.Statement(t.Context(), "alice", client.StatementQuery{Board: "global", Cursor: first.NextCursor})

@@ -44,7 +44,7 @@ func TestTourOfTheDocs(t *testing.T) {
 	tournaments := readPage(t, "docs/tournaments.md")
 	boards, reading := readPage(t, "docs/boards.md"), readPage(t, "docs/reading.md")
 	signing, protocol := readPage(t, "docs/signing.md"), readPage(t, "docs/protocol.md")
-	leagues := readPage(t, "docs/leagues.md")
+	leagues, web := readPage(t, "docs/leagues.md"), readPage(t, "docs/web.md")
 	golang, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
@@ -86,6 +86,7 @@ page() { printf '\n== %s\n' "$1"; }
 		"page docs/boards.md\n"+boards.Script(t, []string{
 		"", "Periods", "Attempts", "Increments for a period", "Metadata", "Ties", "Subscores", "Labels", "Rules",
 	}, nil)+
+		"page docs/web.md\n"+web.Script(t, []string{"Title, description, colour and image"}, nil)+
 		"page docs/leagues.md\n"+leagues.Script(t, []string{""}, []string{"After a void"})+
 		"page docs/tournaments.md\n"+tournaments.Script(t, []string{""}, nil)+
 		"page docs/reading.md\n"+reading.Script(t, []string{""}, nil)+
@@ -108,6 +109,7 @@ page() { printf '\n== %s\n' "$1"; }
 		`== first.go\n`, `35 false`,
 		`== docs/boards.md\n`, `(?m)^board +arena$`, `(?m)^board +daily`, `(?m)^board +season`,
 		`(?m)^board +friday`, `(?m)^board +friday`, `eu-ranked`,
+		`== docs/web.md\n`, `(?m)^title +Ring of fire$`, `(?m)^color +#d55e00$`,
 		`== docs/leagues.md\n`, `(?m)^division +1 of 5$`, `(?m)^rank +1 of 2$`, `(?m)^zone +safe$`,
 		`== docs/tournaments.md\n`, `(?m)^join +required, at most 64 players`, `(?m)^players +1 of 64`,
 		`(?m)^joined +true`,

@@ -53,15 +53,15 @@ func TestContrast(t *testing.T) {
 // contrast is the contrast ratio of WCAG 2.2.
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
-	light, dark := luminance(t, a), luminance(t, b)
+	light, dark := luminanceOf(t, a), luminanceOf(t, b)
 	if light < dark {
 		light, dark = dark, light
 	}
 	return (light + 0.05) / (dark + 0.05)
 }
 
-// luminance is the relative luminance of WCAG 2.2.
-func luminance(t *testing.T, colour string) float64 {
+// luminanceOf is the relative luminance of WCAG 2.2.
+func luminanceOf(t *testing.T, colour string) float64 {
 	t.Helper()
 	n, err := strconv.ParseUint(strings.TrimPrefix(colour, "#"), 16, 32)
 	if err != nil || len(colour) != 7 {

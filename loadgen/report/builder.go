@@ -132,9 +132,10 @@ func (b *Builder) Ending(e record.Ending) { b.ending = &e }
 // State is the state of a run so far. Times are in milliseconds.
 type State struct {
 	Sent, Failed  uint64
-	API, Late     Latency // of increments; of all requests
-	Redis, Client float64 // p95 of the freshness
-	Errors        []Count // most frequent first
+	API, Late     Latency   // of increments; of all requests
+	Redis, Client float64   // p95 of the freshness
+	Errors        []Count   // most frequent first
+	P99s          []float64 // of increments, in each of the last intervals of the timeline, oldest first
 }
 
 // HasFreshness reports whether freshness was measured.
@@ -145,6 +146,7 @@ func (b *Builder) Now() State {
 	return State{
 		b.sent, b.failed, summary(b.latency[api]), summary(b.latency[late]),
 		quantile(b.latency[redis], 95), quantile(b.latency[client], 95), b.errorCounts(),
+		b.timeline.lastP99s(),
 	}
 }
 

@@ -85,7 +85,9 @@ type Criterion struct {
 	Machine  *float64 `json:"machine,omitempty"` // of a rate: what the machine gives at all, if that was measured
 	// Undecidable is why a missed criterion says nothing about the server.
 	Undecidable string `json:"undecidable,omitempty"`
+	Where       string `json:"where,omitempty"` // of a missed one: in which part of the run
 	shown       string
+	spark       string // the run in columns; "" if Where is
 }
 
 // Shown formats the measured value and its limit.
@@ -105,4 +107,5 @@ type Slice struct {
 	Lag         int64   `json:"lag"`   // records to be consumed
 	Redis       float64 `json:"redis"` // worst freshness, in milliseconds
 	Client      float64 `json:"client"`
+	good        float64 // increments per second with the required response, as Report.Rate
 }

@@ -4,15 +4,19 @@ import (
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
+	"errors"
 	"flag"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/scoreboard/scoreboard/loadgen/criteria"
 	"github.com/scoreboard/scoreboard/loadgen/record"
 )
 
@@ -173,6 +177,51 @@ func TestFigures(t *testing.T) {
 		s.Target != 100 || s.Sent != 100 ||
 		r.Timeline[3].P99 > 4 || r.Timeline[9].Sent != 0 {
 		t.Errorf("got the timeline %+v", r.Timeline)
+	}
+}
+
+// A missed criterion says where in the run it was missed, and draws it; one that is met does not.
+func TestWhereACriterionBroke(t *testing.T) {
+	t.Parallel()
+	r, _, err := Make(recorded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][2]string{}
+	for _, c := range r.Criteria {
+		if c.Where != "" {
+			got[c.Name] = [2]string{c.spark, c.Where}
+		}
+	}
+	want := map[string][2]string{
+		"api.p99":         {"▁▁▁▁█▁▁▁▁ ", "missed in 1 of 10 s, from 4 s to 5 s; worst at 4 s: 988.2 ms"},
+		"increments.rate": {"█████████ ", "missed in 1 of 10 s, from 9 s to 10 s; worst at 9 s: 0"},
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	var text, markdown strings.Builder
+	if err := errors.Join(r.Text(&text), r.Markdown(&markdown)); err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range []string{text.String(), markdown.String()} {
+		if strings.Count(shown, "▁▁▁▁█▁▁▁▁") != 1 || strings.Count(shown, "worst at 4 s") != 1 {
+			t.Errorf("got\n%s", shown)
+		}
+	}
+	long := &Report{Seconds: 600}
+	for i := range 300 {
+		long.Timeline = append(long.Timeline, Slice{At: float64(2 * i), P95: 10})
+	}
+	long.Timeline[150].P95, long.Timeline[299].P95 = 500, 201
+	c, err := criteria.Parse("api.p95 <= 200ms", "me")
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn, words := long.where(c)
+	if n := utf8.RuneCountInString(drawn); n != sparkWidth || strings.Count(drawn, "█") != 1 ||
+		words != "missed in 4 of 600 s, from 300 s to 600 s; worst at 300 s: 500.0 ms" {
+		t.Errorf("a long run: got %d columns, %q, %s", n, drawn, words)
 	}
 }
 
@@ -362,8 +411,14 @@ func TestSummariesForCI(t *testing.T) {
 	if err := xml.Unmarshal([]byte(text.String()), &suite); err != nil {
 		t.Fatal(err)
 	}
-	if suite.Name != "load A" || suite.Tests != 4 || suite.Failures != 1 || suite.Errors != 1 || suite.Skipped != 1 {
-		t.Errorf("got %+v, want 4 tests, one each failed, in error and skipped", suite)
+	if suite.Name != "load A" || suite.Tests != 4 || suite.Failures != 1 || suite.Errors != 0 || suite.Skipped != 2 {
+		t.Errorf("got %+v, want 4 tests, one failed and two skipped", suite)
+	}
+	for _, c := range suite.Cases { // a weak machine is no failure of the server, nor a pass
+		if c.Name == "increments.rate >= 10" && (c.Failure != nil || c.Skipped == nil ||
+			c.Skipped.Message != "5, limit >= 10: B; a small machine") {
+			t.Errorf("got %+v, want it skipped with the reason", c)
+		}
 	}
 	first := suite.Cases[0]
 	if first.Name != "api.p95 < 200ms" || first.Failure == nil ||

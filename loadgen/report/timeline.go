@@ -53,6 +53,18 @@ func (p *interval) sample(s record.Sample) {
 	}
 }
 
+// maxP99s is how many intervals a live chart can show.
+const maxP99s = 60
+
+// lastP99s are those of the last intervals, oldest first, with all responses so far.
+func (t *timeline) lastP99s() []float64 {
+	var out []float64
+	for _, p := range t.intervals[max(0, len(t.intervals)-maxP99s):] {
+		out = append(out, quantile(p.latency, 99))
+	}
+	return out
+}
+
 // peak is the highest rate of increments over a window, in whole intervals within the time that was
 // played; 0 if that is shorter than the window.
 func (t *timeline) peak(lasted, window time.Duration) (rate float64) {
@@ -87,7 +99,7 @@ func (t *timeline) slices(scheduled []uint64, lasted time.Duration) []Slice {
 			Sent: float64(p.sent) / length, Errors: float64(p.errors) / length,
 			P50: quantile(p.latency, 50), P95: quantile(p.latency, 95), P99: quantile(p.latency, 99),
 			OutboxDepth: p.tick.OutboxDepth, OldestMS: p.tick.OldestMS, Lag: p.tick.Lag,
-			Redis: ms(p.redis), Client: ms(p.client),
+			Redis: ms(p.redis), Client: ms(p.client), good: float64(p.good) / length,
 		})
 		if i == maxSlices-1 {
 			break

@@ -52,6 +52,9 @@ func (r *Report) evaluate(h record.Header, shards int, skipped map[string]string
 			r.LeftOut = append(r.LeftOut, line)
 			continue
 		}
+		if !pass && value != nil {
+			line.spark, line.Where = r.where(c)
+		}
 		switch {
 		case pass:
 		case weak != "" && c.DependsOnMachine():

@@ -96,6 +96,9 @@ func (r *Report) Text(w io.Writer) error {
 			fmt.Fprintf(&b, "; the machine gives %s/s", english.Grouped(uint64(*c.Machine)))
 		}
 		b.WriteByte('\n')
+		if c.Where != "" {
+			fmt.Fprintf(&b, "      %s  %s\n", c.spark, c.Where)
+		}
 	}
 	fmt.Fprintf(&b, "%s\n", r.headline())
 	_, err := io.WriteString(w, b.String())

@@ -142,6 +142,8 @@ type Board struct {
 	// Tiers are the named bands of the standings, the best first; nil: none.
 	Tiers  Tiers
 	League *League // of a periodic board; nil: it is none
+	// Appearance is how pages show the board; nil: by its name.
+	Appearance *Appearance
 	// RulesVersion counts the changes of all boards' rules, on the default board.
 	RulesVersion int64
 }
@@ -200,7 +202,7 @@ func (o Order) Score(key int64) Score {
 	return Score(-key)
 }
 
-// Check validates a board before its creation. It returns an invalid_request.
+// Check validates a board before its creation, and normalises its appearance. It returns an invalid_request.
 func (b *Board) Check() error {
 	if id, err := ParseBoardID(string(b.ID)); err != nil || id.IsInstance() {
 		return Invalid("board",
@@ -243,6 +245,11 @@ func (b *Board) Check() error {
 		}
 		if b.Period == PeriodNone {
 			return Invalid("league", "a league needs a period, at the end of which players move")
+		}
+	}
+	if b.Appearance != nil {
+		if err := b.Appearance.Normalize(); err != nil {
+			return err
 		}
 	}
 	if b.Team != nil {

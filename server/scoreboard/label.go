@@ -54,9 +54,11 @@ type BoardChange struct {
 	Tiers            *Tiers // empty: none
 	Metadata         *MetadataOf
 	Join             *JoinChange
+	Appearance       *AppearanceChange
 }
 
-// Check validates the labels and partitions of a change. It returns an invalid_request.
+// Check validates the labels, tiers and partitions of a change, and normalises its appearance. It returns an
+// invalid_request.
 func (c *BoardChange) Check() error {
 	var l Labels
 	if c.Region != nil {
@@ -75,6 +77,11 @@ func (c *BoardChange) Check() error {
 	}
 	if c.Partitions != nil {
 		if err := CheckPartitions(*c.Partitions); err != nil {
+			return err
+		}
+	}
+	if c.Appearance != nil {
+		if err := c.Appearance.Normalize(); err != nil {
 			return err
 		}
 	}

@@ -52,20 +52,20 @@ func (p *Profile) Normalize() error {
 		return errNameLength()
 	}
 	// Unusual spaces and the like are rejected, although NFKC would replace them.
-	if err := checkDisplayName(p.DisplayName); err != nil {
+	if err := checkLine("display_name", p.DisplayName); err != nil {
 		return err
 	}
 	p.DisplayName = normalizeName(p.DisplayName)
 	if utf8.RuneCountInString(p.DisplayName) > MaxDisplayName {
 		return errNameLength()
 	}
-	if err := checkDisplayName(p.DisplayName); err != nil {
+	if err := checkLine("display_name", p.DisplayName); err != nil {
 		return err
 	}
 	if err := checkScripts(p.DisplayName); err != nil {
 		return err
 	}
-	return checkAvatarURL(p.AvatarURL)
+	return checkHTTPSURL("avatar_url", p.AvatarURL, MaxAvatarURL)
 }
 
 // CheckReserved returns an invalid_request if the name, which is normalised, reads as one that
@@ -99,7 +99,8 @@ func errNameLength() error {
 	return Invalid("display_name", "display_name must be 1 to %d characters", MaxDisplayName)
 }
 
-func checkDisplayName(name string) error {
+// checkLine validates the text of a field: one line of visible characters, with single spaces between them.
+func checkLine(field, name string) error {
 	if name == "" {
 		return nil
 	}
@@ -109,15 +110,15 @@ func checkDisplayName(name string) error {
 		c := runes[i]
 		switch {
 		case c == ' ' && before == ' ':
-			return Invalid("display_name", "display_name must not begin with a space or contain two in a row")
+			return Invalid(field, "%s must not begin with a space or contain two in a row", field)
 		case c == ' ':
 		case c == zeroWidthJoiner || c == zeroWidthNonJoiner:
 			if !joins(runes, i, before) {
-				return errInvisible(i, c)
+				return errInvisible(field, i, c)
 			}
 		case c == emojiStyle:
 			if !isEmoji(before) && !isKeycap(runes[i:], before) {
-				return errInvisible(i, c)
+				return errInvisible(field, i, c)
 			}
 			continue // a joiner may follow, which joins what is before
 		case c == blackFlag && tags(runes[i+1:]) > 0:
@@ -125,32 +126,32 @@ func checkDisplayName(name string) error {
 			seen = true
 		case unicode.Is(unicode.M, c) && seen && before != ' ': // an accent, on the preceding letter
 			if isBlank(c) {
-				return errInvisible(i, c)
+				return errInvisible(field, i, c)
 			}
 			if marks++; marks > maxMarks {
-				return Invalid("display_name", "display_name must not have more than %d marks on a letter", maxMarks)
+				return Invalid(field, "%s must not have more than %d marks on a letter", field, maxMarks)
 			}
 			continue
 		case isReservedEmoji(c):
 			seen = true
 		case c == utf8.RuneError, !unicode.IsGraphic(c), unicode.Is(unicode.Zs, c), unicode.Is(unicode.Cf, c),
 			unicode.Is(unicode.M, c), isBlank(c):
-			return errInvisible(i, c)
+			return errInvisible(field, i, c)
 		default:
 			seen = true
 		}
 		before, marks = c, 0
 	}
 	if before == ' ' || !seen {
-		return Invalid("display_name", "display_name must not end with a space and must contain a visible character")
+		return Invalid(field, "%s must not end with a space and must contain a visible character", field)
 	}
 	return nil
 }
 
-// errInvisible names the character c at index i.
-func errInvisible(i int, c rune) error {
-	return Invalid("display_name", "display_name must not contain control characters, unusual spaces or "+
-		"invisible characters: character %d is %U", i+1, c)
+// errInvisible names the character c at index i of a field.
+func errInvisible(field string, i int, c rune) error {
+	return Invalid(field, "%s must not contain control characters, unusual spaces or "+
+		"invisible characters: character %d is %U", field, i+1, c)
 }
 
 // isBlank reports whether a character has no glyph although Unicode counts it as
@@ -216,21 +217,22 @@ func (p *Profile) ShownAs() []UserID {
 	}
 }
 
-func checkAvatarURL(text string) error {
+// checkHTTPSURL validates the address of a picture: an https URL without credentials.
+func checkHTTPSURL(field, text string, limit int) error {
 	if text == "" {
 		return nil
 	}
-	if len(text) > MaxAvatarURL {
-		return Invalid("avatar_url", "avatar_url must be at most %d bytes", MaxAvatarURL)
+	if len(text) > limit {
+		return Invalid(field, "%s must be at most %d bytes", field, limit)
 	}
 	for i := range len(text) {
 		if c := text[i]; c <= ' ' || c >= 0x7f || c == '"' || c == '<' || c == '>' || c == '\\' || c == '`' {
-			return Invalid("avatar_url", "avatar_url must be a plain https URL")
+			return Invalid(field, "%s must be a plain https URL", field)
 		}
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-		return Invalid("avatar_url", "avatar_url must be an https URL with a host and without credentials")
+		return Invalid(field, "%s must be an https URL with a host and without credentials", field)
 	}
 	return nil
 }

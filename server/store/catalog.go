@@ -37,8 +37,9 @@ type Catalog struct {
 // catalog is every board, as of the time of the read or later.
 type catalog struct {
 	asked  time.Time
-	mark   boards.Mark   // of the boards, before they were read
-	ahead  time.Duration // the database's clock minus this machine's
+	mark   boards.Mark // of the boards, before they were read
+	read   time.Time   // when the database's clock showed at
+	at     time.Time
 	boards map[scoreboard.BoardID]*scoreboard.Board
 	named  []*scoreboard.Board                        // boards and families without their instances, by name
 	spans  map[scoreboard.BoardID][]*scoreboard.Board // a family's instances, ordered by start
@@ -150,7 +151,7 @@ func notFound(id scoreboard.BoardID) error {
 // current returns the instance of a family that began last; between two seasons
 // that is the previous one.
 func (k *catalog) current(family scoreboard.BoardID) *scoreboard.Board {
-	now := time.Now().Add(k.ahead)
+	now := k.at.Add(time.Since(k.read))
 	all := k.spans[family]
 	for i := len(all) - 1; i >= 0; i-- {
 		if !all[i].PeriodStart.After(now) {
@@ -270,9 +271,9 @@ func (c *Catalog) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ahead := at.Sub(asked.Add(time.Since(asked) / 2))
+	read := asked.Add(time.Since(asked) / 2)
 	if k := c.known.Load(); k != nil && k.mark == mark {
-		c.known.Store(&catalog{asked, mark, ahead, k.boards, k.named, k.spans})
+		c.known.Store(&catalog{asked, mark, read, at, k.boards, k.named, k.spans})
 		return nil
 	}
 	list, err := c.boards.All(ctx)
@@ -280,7 +281,7 @@ func (c *Catalog) read(ctx context.Context) error {
 		return err
 	}
 	k := &catalog{
-		asked: asked, mark: mark, ahead: ahead,
+		asked: asked, mark: mark, read: read, at: at,
 		boards: make(map[scoreboard.BoardID]*scoreboard.Board, len(list)),
 		spans:  make(map[scoreboard.BoardID][]*scoreboard.Board),
 	}

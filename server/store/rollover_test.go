@@ -419,10 +419,13 @@ func TestLeaseIsExclusiveUntilItExpires(t *testing.T) {
 	take("a", time.Hour, true)
 }
 
-// A user is erased while the standings of a board are copied and sealed: they have the anonymous name, without a salt.
+// An erasure has looked for final standings before they are copied, and is committed after the seal has compared them:
+// they have the anonymous name, without a salt.
 func TestErasureWhileStandingsAreSealed(t *testing.T) {
 	t.Parallel()
-	s, conn := storetest.New(t)
+	s, conn := storetest.New(t, func(o *store.Options) { // an erasure that gives up looks for standings again
+		o.LockWait, o.Timeout = time.Minute, time.Minute
+	})
 	now := databaseTime(t, conn)
 	create(t, s, boardOf("season", every(scoreboard.PeriodSeason)),
 		scoreboard.Span{Name: "one", Start: now.Add(-time.Hour), End: now.Add(time.Hour)})
@@ -436,15 +439,12 @@ func TestErasureWhileStandingsAreSealed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The erasure stops behind its look for standings, and before its end.
-	tx, err := conn.Begin(t.Context())
-	if err == nil {
-		_, err = tx.Exec(t.Context(), `select from profiles where user_id = 'ada' for update`)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	// The erasure waits for this row, behind its look for standings.
+	profile := backends.Connect(t, conn.URL)
+	profile.Do(t, `begin`)
+	profile.Do(t, `select from profiles where user_id = 'ada' for update`)
 	var both sync.WaitGroup
+	t.Cleanup(both.Wait)
 	both.Go(func() {
 		_, err := s.Privacy.BeginErasure(t.Context(), "ada", &scoreboard.AuditEntry{
 			Actor: "root", Action: "user.erase", Target: "x", Reason: "asked",
@@ -453,29 +453,17 @@ func TestErasureWhileStandingsAreSealed(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	waiting := `select count(*) from pg_locks where not granted and pid in (
-    select pid from pg_stat_activity where datname = current_database())`
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		var n int
-		if err := tx.QueryRow(t.Context(), waiting).Scan(&n); err != nil || time.Now().After(end) {
-			t.Fatalf("the erasure does not wait: %v", err)
-		}
-		if n > 0 {
-			break
-		}
+	awaitLockWaits(t, conn, 1)
+	if n, err := s.Boards.CopyStandings(t.Context(), b.ID, 10, goOn); err != nil || n != 2 {
+		t.Errorf("%d standings copied, want 2, %v", n, err)
 	}
 	both.Go(func() {
-		if _, err := s.Boards.CopyStandings(t.Context(), b.ID, 10, goOn); err != nil {
-			t.Error(err)
-		}
 		if sealed, err := s.Boards.SealStandings(t.Context(), b.ID); err != nil || !sealed {
 			t.Errorf("sealed %t, %v", sealed, err)
 		}
 	})
-	time.Sleep(200 * time.Millisecond)
-	if err := tx.Rollback(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	awaitLockWaits(t, conn, 2) // the seal, too
+	profile.Do(t, `rollback`)
 	both.Wait()
 	if n := conn.Count(t, `select count(*) from board_standings where user_id = 'ada'`); n != 0 {
 		t.Error("the standings name a user who was erased")

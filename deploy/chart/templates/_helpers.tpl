@@ -2,16 +2,20 @@
 {{ .Release.Name | trunc 40 | trimSuffix "-" }}
 {{- end }}
 
+{{- define "scoreboard.tag" -}}
+{{ .Values.image.tag | default (printf "v%s" .Chart.AppVersion) }}
+{{- end }}
+
 {{- define "scoreboard.image" -}}
 {{- with .Values.image -}}
-{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ include "scoreboard.tag" $ }}{{ end }}
 {{- end -}}
 {{- end }}
 
 {{- /* labels of everything; takes a dict of root and component */ -}}
 {{- define "scoreboard.labels" -}}
 {{ include "scoreboard.selector" . }}
-app.kubernetes.io/version: {{ .root.Values.image.tag | default .root.Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ include "scoreboard.tag" .root | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 helm.sh/chart: {{ .root.Chart.Name }}-{{ .root.Chart.Version }}
 {{- end }}

@@ -26,6 +26,8 @@ const absentTime = 2 * time.Second
 // finish settles what is open, waits until all nodes show everything, and
 // checks the whole history.
 func (r *run) finish(ctx context.Context, rng *rand.Rand) {
+	time.Sleep(attemptTime)
+	r.faultsOver.Store(true)
 	r.settleAll(ctx, rng)
 	r.phase("settled")
 	ended := time.Now()
@@ -35,6 +37,8 @@ func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 	r.freezer.checkHistories()
 	r.seasons.checkSeasons(ctx, rng, ledger)
 	r.league.check(ctx, rng, ledger)
+	r.tournament.check(ctx, rng, ledger)
+	r.deliveries.close()
 	r.court.checkCourt(ledger)
 	r.checkReads(ledger)
 	r.partitions.checkPartitions(ctx, rng)
@@ -163,6 +167,8 @@ func (r *run) checkEvents(all rows) {
 				board = r.seasons.of(e, all)
 			case boardStars:
 				board = r.league.of(e, all)
+			case boardCup:
+				board = r.tournament.of(e, all)
 			}
 			k := key{e.UserID, board, e.EventID}
 			got := found[k]
@@ -338,6 +344,9 @@ func (r *run) checkHeads(ctx context.Context, all rows, ended time.Time) {
 		compared = append(compared, r.seasons.current())
 		if len(r.league.all) > 0 {
 			compared = append(compared, r.league.current())
+		}
+		if len(r.tournament.all) > 0 {
+			compared = append(compared, r.tournament.current())
 		}
 	}
 	for _, board := range compared {

@@ -32,6 +32,7 @@ const (
 // league is the board of the stars: its seasons, and the rewards that its players have claimed.
 type league struct {
 	*seasons
+	deliveries *deliveries
 
 	claims sync.Mutex
 	won    map[int64]claim // claimed with an answer, by the number of the reward
@@ -43,12 +44,12 @@ type claim struct {
 	at   time.Time
 }
 
-func newLeague(s *site, p *players) *league {
+func newLeague(s *site, p *players, d *deliveries) *league {
 	return &league{
 		seasons: &seasons{
 			site: s, players: p, family: boardStars, users: usersOf("s", 20), every: 2 * time.Second,
 		},
-		won: make(map[int64]claim),
+		deliveries: d, won: make(map[int64]claim),
 	}
 }
 
@@ -165,7 +166,7 @@ type outcome struct {
 }
 
 // read reads a resource at any node, until it answers and done says that it is complete, or convergeTime is over.
-func read[T any](ctx context.Context, r *league, rng *rand.Rand, path string, done func(*T) bool) (got T, ok bool) {
+func read[T any](ctx context.Context, r *seasons, rng *rand.Rand, path string, done func(*T) bool) (got T, ok bool) {
 	for deadline := time.Now().Add(convergeTime); ; {
 		callCtx, cancel := context.WithTimeout(ctx, attemptTime)
 		var answer T
@@ -204,7 +205,7 @@ func (r *league) check(ctx context.Context, rng *rand.Rand, all rows) {
 		ranked := standings(one.board, all)
 		cohorts := make(map[int64][]string) // best first
 		for _, s := range ranked {
-			m, placed := read(ctx, r, rng, "/v1/leagues/"+one.board+"/users/"+s.user, func(m *member) bool {
+			m, placed := read(ctx, r.seasons, rng, "/v1/leagues/"+one.board+"/users/"+s.user, func(m *member) bool {
 				return m.State == "placed"
 			})
 			if !placed || m.Division != division[s.user] {
@@ -241,11 +242,11 @@ func (r *league) check(ctx context.Context, rng *rand.Rand, all rows) {
 		}
 		want := history[user]
 		path := "/v1/users/" + user + "/leagues?limit=1000&league=" + boardStars
-		got, _ := read(ctx, r, rng, path, func(o *outcomes) bool { return len(o.Outcomes) >= len(want) })
+		got, _ := read(ctx, r.seasons, rng, path, func(o *outcomes) bool { return len(o.Outcomes) >= len(want) })
 		if !slices.Equal(got.Outcomes, want) {
 			r.log.Violate("league", user, "the ends of seasons have decided %+v, the rules say %+v", got.Outcomes, want)
 		}
-		m, _ := read(ctx, r, rng, "/v1/leagues/"+r.current()+"/users/"+user, func(m *member) bool {
+		m, _ := read(ctx, r.seasons, rng, "/v1/leagues/"+r.current()+"/users/"+user, func(m *member) bool {
 			return m.State != "waiting"
 		})
 		if m.State == "waiting" || m.Division != division[user] {
@@ -253,6 +254,17 @@ func (r *league) check(ctx context.Context, rng *rand.Rand, all rows) {
 				division[user])
 		}
 	}
+}
+
+// rewardsOf reads the rewards of a season, until there are as many as wanted.
+func (r *seasons) rewardsOf(ctx context.Context, rng *rand.Rand, board string, want int) []reward {
+	type rewards struct {
+		Rewards []reward `json:"rewards"`
+	}
+	got, _ := read(ctx, r, rng, "/v1/admin/rewards?limit=1000&board="+board, func(list *rewards) bool {
+		return len(list.Rewards) >= want
+	})
+	return got.Rewards
 }
 
 // checkRewards holds the rewards of a season against its table.
@@ -270,13 +282,8 @@ func (r *league) checkRewards(
 			want[s.user] = fmt.Sprintf("%d %s", i+1, rewardHalf)
 		}
 	}
-	type rewards struct {
-		Rewards []reward `json:"rewards"`
-	}
-	got, _ := read(ctx, r, rng, "/v1/admin/rewards?limit=1000&board="+board, func(list *rewards) bool {
-		return len(list.Rewards) >= len(want)
-	})
-	for _, one := range got.Rewards {
+	for _, one := range r.rewardsOf(ctx, rng, board, len(want)) {
+		r.deliveries.expect(board, one)
 		if text := fmt.Sprintf("%d %s", one.Rank, one.Reward); want[one.UserID] != text {
 			r.log.Violate("reward", one.UserID, "reward %d of %s is %s, the table says %q", one.ID, board, text,
 				want[one.UserID])

@@ -152,6 +152,8 @@ type run struct {
 	court      *court
 	seasons    *seasons
 	league     *league
+	tournament *tournament
+	deliveries *deliveries
 	partitions *partitioning
 	watchers   *watchers
 }
@@ -161,10 +163,11 @@ func makeRun(s *site) *run {
 	all := &seasons{
 		site: s, players: p, family: boardLadder, users: usersOf("l", 12), every: 1700 * time.Millisecond,
 	}
+	d := newDeliveries(s)
 	return &run{
 		site: s, players: p, seasons: all, freezer: &freezer{site: s}, court: newCourt(s, p),
 		partitions: &partitioning{site: s, seasons: all}, watchers: &watchers{site: s, seasons: all},
-		league: newLeague(s, p),
+		league: newLeague(s, p, d), tournament: newTournament(s, p, d), deliveries: d,
 	}
 }
 
@@ -351,6 +354,12 @@ func (r *run) enter(ctx context.Context) error {
 	if err := r.league.create(ctx); err != nil {
 		return err
 	}
+	if err := r.tournament.create(ctx); err != nil {
+		return err
+	}
+	if err := r.deliveries.subscribe(ctx); err != nil {
+		return err
+	}
 	if err := r.partitions.divide(ctx); err != nil {
 		return err
 	}
@@ -391,6 +400,12 @@ func (r *run) play(ctx context.Context) {
 		start(r.league.claimer)
 		for range 2 {
 			start(r.league.writer)
+		}
+	}
+	if len(r.tournament.all) > 0 {
+		for range 2 {
+			start(r.tournament.joiner)
+			start(r.tournament.writer)
 		}
 	}
 	all.Wait()

@@ -28,6 +28,8 @@ type site struct {
 	storeClock atomic.Bool
 	// redisLost: Redis may have lost what it had shown.
 	redisLost atomic.Bool
+	// faultsOver: the faults have ended, and no request from before is still on its way.
+	faultsOver atomic.Bool
 }
 
 // rng is the random source of one actor.

@@ -26,10 +26,12 @@ const (
 
 var boards = []string{boardGlobal, boardArena, boardBest, boardLatest, boardCourt}
 
-// Boards with seasons; see seasons.go. That of the stars is a league; see leagues.go.
+// Boards with seasons; see seasons.go. That of the stars is a league, that of the cup a tournament; see leagues.go and
+// tournament.go.
 const (
 	boardLadder = "ladder"
 	boardStars  = "stars"
+	boardCup    = "cup"
 )
 
 // attemptTime bounds one request; a client that gives up does not know what
@@ -228,7 +230,7 @@ func (r *players) take(e *contract.Event, a contract.Answer, err error) bool {
 		return true
 	case a.State == "rejected" || a.Status >= 400:
 		if e.Maybe || e.Accepted {
-			if a.Code == "board_closed" || a.Code == "forbidden" {
+			if a.Code == "board_closed" || a.Code == "forbidden" || a.Code == "not_joined" && !r.faultsOver.Load() {
 				return false // of this attempt; an earlier one may have been recorded
 			}
 		}

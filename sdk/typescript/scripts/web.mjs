@@ -27,3 +27,13 @@ const hash = (path) => createHash("sha256").update(readFileSync(path)).digest("h
 const lines = [...inputs.map((path) => resolve(root, path)), ...outputFiles.map(({ path }) => path)]
   .map((path) => `${hash(path)}  ${relative(root, path)}\n`);
 writeFileSync(resolve(assets, "../sources.sha256"), lines.join(""));
+
+// The library of the documentation's search, as it is published, with its licence.
+const library = resolve(import.meta.dirname, "../node_modules/minisearch");
+const { version } = JSON.parse(readFileSync(resolve(library, "package.json"), "utf8"));
+const licence = readFileSync(resolve(library, "LICENSE.txt"), "utf8").trim();
+const { outputFiles: [search] } = await build({
+  entryPoints: ["minisearch"], bundle: true, minify: true, format: "esm", target: "es2022", write: false, legalComments: "none",
+});
+writeFileSync(resolve(root, "server/http/docs/minisearch.js"),
+  `/*! MiniSearch ${version}, https://github.com/lucaong/minisearch\n${licence}\n*/\n${search.text.trim()}\n`);

@@ -64,7 +64,7 @@ export function settingsOf(options: Options): Settings {
     timeout: given.timeout || 10_000,
     fetch: given.fetch ?? ((input, init) => fetch(input, init)),
     webSocket: given.webSocket ?? host.WebSocket ?? false,
-    userAgent: host.process?.versions?.node ? "scoreboard-typescript" : "",
+    userAgent: host.process?.versions?.node ? "scoreboard-typescript/1.0.0" : "",
   };
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/internal/test/openapi"
 )
 
@@ -64,7 +65,7 @@ func makeAsyncAPI(t *testing.T) []byte {
 	return openapi.Marshal(t, object{
 		"asyncapi": "3.0.0",
 		"info": object{
-			"title": "scoreboard streams and webhooks", "version": "1",
+			"title": "scoreboard streams and webhooks", "version": buildinfo.Release,
 			"description": "The messages that scoreboard sends as they happen: over WebSockets and event streams to " +
 				"clients that follow a board, and as requests to webhooks. /docs/protocol and /docs/webhooks have " +
 				"the rules, such as which of two messages is newer, and the codes of closes. /openapi.json describes " +

@@ -256,11 +256,6 @@ func embedFrames(listing Listing, board scoreboard.BoardID) string {
 	return "frame-ancestors " + strings.Join(append([]string{"'self'"}, listing.OriginsOf(board)...), " ")
 }
 
-// pagePolicy is the Content-Security-Policy of pages, except the origins that may frame them. They load
-// their own assets and data; no script may write HTML.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'; "
-
 // pageViews serves the pages of boards.
 type pageViews struct {
 	reads   Leaderboard
@@ -280,7 +275,7 @@ func (p *pageViews) page(render func(*pages.Site, *pages.Board) []byte, who fram
 		if err != nil {
 			return err
 		}
-		respondView(c, view, "text/html; charset=utf-8", pagePolicy+who(p.pages, view.ID), render(site(), view))
+		respondView(c, view, "text/html; charset=utf-8", view.Policy()+who(p.pages, view.ID), render(site(), view))
 		return nil
 	}
 }
@@ -332,7 +327,7 @@ func respondProblem(c *gin.Context, status int, e *wire.Error) {
 	case http.StatusBadRequest:
 		title = "This address is not valid"
 	}
-	c.Writer.Header().Set("Content-Security-Policy", pagePolicy+"frame-ancestors 'none'")
+	c.Writer.Header().Set("Content-Security-Policy", pages.ProblemPolicy()+"frame-ancestors 'none'")
 	c.Data(status, "text/html; charset=utf-8", site().Problem(title, e.Message))
 }
 
@@ -346,7 +341,7 @@ func (p *pageViews) view(c *gin.Context, caller *auth.Claims) (*pages.Board, err
 	v := &pages.Board{
 		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Ended: board.Ended(),
 		Closed: board.Closed, Sealed: board.PublicHash(), Pairs: board.HasSubscores(),
-		URL: p.pages.PublicURL(),
+		URL: p.pages.PublicURL(), Appearance: board.Appearance,
 	}
 	if !v.Ended {
 		v.Ends = board.PeriodEnd
@@ -463,7 +458,9 @@ func (p *pageViews) boardList(c *gin.Context, _ *auth.Claims) error {
 			list.After = list.Boards[boardsShown-1].ID
 			break
 		}
-		one := pages.Listed{ID: b.ID, Period: b.Period, Status: b.Status, Labels: slices.Clone(b.Tags)}
+		one := pages.Listed{
+			ID: b.ID, Period: b.Period, Status: b.Status, Labels: slices.Clone(b.Tags), Appearance: b.Appearance,
+		}
 		for _, label := range []string{b.Platform, b.Region} {
 			if label != "" {
 				one.Labels = slices.Insert(one.Labels, 0, label)
@@ -472,10 +469,10 @@ func (p *pageViews) boardList(c *gin.Context, _ *auth.Claims) error {
 		if one.Ends, err = p.endOf(c.Request.Context(), b); err != nil {
 			return err
 		}
-		list.Boards = append(list.Boards, one)
+		list.Add(one)
 	}
 	setPageCache(c)
-	c.Writer.Header().Set("Content-Security-Policy", pagePolicy+pageFrames(p.pages, ""))
+	c.Writer.Header().Set("Content-Security-Policy", list.Policy()+pageFrames(p.pages, ""))
 	c.Data(http.StatusOK, "text/html; charset=utf-8", site().List(list))
 	return nil
 }

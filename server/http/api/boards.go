@@ -164,6 +164,10 @@ func newBoard(r *wire.BoardRequest) (*scoreboard.Board, error) {
 	if b.Join.Required, err = scoreboard.ParseJoin(r.Join); err != nil {
 		return nil, err
 	}
+	appearance := scoreboard.Appearance{Title: r.Title, Description: r.Description, Color: r.Color, Image: r.Image}
+	if appearance != (scoreboard.Appearance{}) {
+		b.Appearance = &appearance
+	}
 	b.Schedule = scoreboard.CleanSchedule(r.Schedule)
 	if b.WeekStart, err = scoreboard.ParseWeekday(r.WeekStart); err != nil {
 		return nil, err
@@ -350,6 +354,9 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 	}
 	if b.Join.Required {
 		out.Join, out.MaxPlayers, out.LateJoin = wire.JoinRequired, b.Join.MaxPlayers, b.Join.Late
+	}
+	if a := b.Appearance; a != nil {
+		out.Title, out.Description, out.Color, out.Image = a.Title, a.Description, a.Color, a.Image
 	}
 	if b.Team != nil { // it takes no increments
 		out.MinDelta, out.MaxDelta = 0, 0

@@ -127,6 +127,7 @@ var exampleBoard = wire.Board{
 	Period: "daily", TimeZone: "Europe/Berlin", PeriodStart: new(at("2026-11-20T23:00:00Z")),
 	PeriodEnd: new(at("2026-11-21T23:00:00Z")), CreatedAt: at("2026-11-20T22:00:00Z"), Partitions: 1,
 	Tiers: []wire.Tier{{Name: "gold", Rank: 10}, {Name: "silver", Percentile: 25}},
+	Title: "Today in the arena", Color: "#7a3fc4",
 }
 
 var exampleRule = wire.BoardRule{
@@ -404,7 +405,10 @@ var examples = []any{
 		Type: wire.MessageUpdated, Board: "global", Version: 4211, Epoch: 7, TS: at("2026-11-21T12:00:00.2Z"),
 		Top: exampleEntries,
 	},
-	wire.BoardRequest{Board: "daily", Region: "eu", Period: "daily", TimeZone: "Europe/Berlin"},
+	wire.BoardRequest{
+		Board: "daily", Region: "eu", Period: "daily", TimeZone: "Europe/Berlin",
+		Title: "Today in the arena", Color: "#7a3fc4",
+	},
 	wire.BoardRuleRequest{Regions: []string{"eu"}, Attributes: map[string][]string{"platform": {"pc", "mac"}}},
 	exampleRule,
 	wire.BoardRules{Rules: []wire.BoardRule{exampleRule}},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/internal/test/openapi"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
@@ -77,7 +78,7 @@ func makeDocument(t *testing.T) []byte {
 	document := object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title": "scoreboard", "version": "1.0.0",
+			"title": "scoreboard", "version": buildinfo.Release,
 			"license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
 			"description": "A real-time leaderboard that counts every event exactly once.\n\n" +
 				"Requests need a bearer token. The security of an operation names the scope that its token needs; " +

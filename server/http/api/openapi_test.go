@@ -140,7 +140,8 @@ func TestOpenAPIValid(t *testing.T) {
 				t.Errorf("duplicate operation id %s", id)
 			}
 			ids[id] = true
-			if op["summary"] == "" || len(op["responses"].(map[string]any)) == 0 {
+			description, _ := op["description"].(string)
+			if op["summary"] == "" || description == "" || len(op["responses"].(map[string]any)) == 0 {
 				t.Errorf("%s %s: %v", method, path, op)
 			}
 			var inPath []string

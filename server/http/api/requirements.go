@@ -12,7 +12,7 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// setBoard is PATCH /v1/boards/{board}: its labels and tiers, the bounds and requirements of increments
+// setBoard is PATCH /v1/boards/{board}: its labels, tiers and appearance, the bounds and requirements of increments
 // from now on, and in how many partitions it is ranked once it is rebuilt. Absent fields stay
 // unchanged; repeats of recorded increments get their receipts.
 func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
@@ -31,7 +31,7 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 	if r == (wire.BoardChange{}) {
 		return scoreboard.Invalid("", "nothing to change: specify region, platform, tags, require, action_min, "+
 			"action_ttl, min_delta, max_delta, min_score, max_score, min_subscore, max_subscore, attempts, join, "+
-			"max_players, late_join, metadata, tiers or partitions")
+			"max_players, late_join, metadata, tiers, partitions, title, description, color or image")
 	}
 	change := &scoreboard.BoardChange{Region: r.Region, Platform: r.Platform, Tags: r.Tags, Partitions: r.Partitions}
 	bounds := scoreboard.BoundsChange{
@@ -64,6 +64,12 @@ func (h *boards) setBoard(c *gin.Context, caller *auth.Claims) error {
 			return err
 		}
 		change.Metadata = &to
+	}
+	appearance := scoreboard.AppearanceChange{
+		Title: r.Title, Description: r.Description, Color: r.Color, Image: r.Image,
+	}
+	if appearance != (scoreboard.AppearanceChange{}) {
+		change.Appearance = &appearance
 	}
 	if err := change.Check(); err != nil {
 		return err

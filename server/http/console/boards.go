@@ -188,6 +188,8 @@ func boardActions(b *wire.Board, family bool) (out []link) {
 		}
 		edits = append(edits,
 			changeLink("board-tiers", "Tiers", "board", b.Board, "tiers", wire.TiersText(b.Tiers)),
+			changeLink("board-appearance", "Appearance", "board", b.Board, "title", b.Title, "description", b.Description,
+				"color", b.Color, "image", b.Image),
 			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)),
 		)
 		for i := range edits {
@@ -222,6 +224,10 @@ func boardFacts(b *wire.Board) []fact {
 			out = append(out, fact{label, v})
 		}
 	}
+	add("Title", text(b.Title), b.Title != "")
+	add("Description", text(b.Description), b.Description != "")
+	add("Colour", code(b.Color), b.Color != "")
+	add("Image", code(b.Image), b.Image != "")
 	add("Current period", to(boardHref(b.Current), b.Current), b.Current != "")
 	if b.MinSubscore != nil && b.MaxSubscore != nil {
 		add("Subscore", text(fmt.Sprintf("%s first among equal scores, %s to %s", b.Subscore,

@@ -16,8 +16,8 @@ var changes = makeChanges()
 func makeChanges() map[string]*change {
 	out := make(map[string]*change)
 	for _, group := range [][]*change{
-		userChanges(), scoreChanges(), boardChanges(), tierChanges(), tournamentChanges(), rewardChanges(),
-		letterChanges(), integrityChanges(), keyChanges(), webhookChanges(), settingChanges(), jobChanges(),
+		userChanges(), scoreChanges(), boardChanges(), tierChanges(), appearanceChanges(), tournamentChanges(),
+		rewardChanges(), letterChanges(), integrityChanges(), keyChanges(), webhookChanges(), settingChanges(), jobChanges(),
 		importChanges(),
 	} {
 		for _, ch := range group {

@@ -64,6 +64,8 @@ func TestChangesAreListed(t *testing.T) {
 		"reward": {`{"gems":50}`}, "expires": {"720h"}, "join": {"required"}, "max_players": {"64"},
 		"late_join": {"yes"},
 
+		"title": {"Ring of fire"}, "description": {"Best lap."}, "color": {"#d55e00"}, "image": {"https://a.example/b"},
+
 		"starts":     {"2098-01-01T00:00:00Z"},
 		"ends":       {"2099-01-01T00:00:00Z"},
 		"schedule":   {"0 18 * * fri"},

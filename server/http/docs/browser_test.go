@@ -75,6 +75,24 @@ func TestDocsInBrowser(t *testing.T) {
 		blocked != 0 {
 		t.Errorf("got to %s, from %q; %d things were blocked", at, results, blocked)
 	}
+	// Questions find what explains them, misspelt words too.
+	for question, want := range map[string]string{
+		"tounament": "Tournaments", "how do I rotate signing keys": "Signing: Keys", "pseudonim": "Privacy: Pseudonyms",
+		"backup and restroe": "Backup", "leage divisions": "Leagues",
+	} {
+		var first string
+		run(
+			chromedp.Navigate(server.URL+"/docs"), chromedp.WaitVisible("#search-words", chromedp.ByQuery),
+			chromedp.SendKeys("#search-words", question, chromedp.ByQuery),
+			chromedp.WaitVisible("#search-found [aria-selected=true] a", chromedp.ByQuery),
+			chromedp.Poll(`document.querySelector("#search-words").value && document.querySelector("#search-count").textContent`,
+				nil),
+			chromedp.Text("#search-found [aria-selected=true] b", &first, chromedp.ByQuery),
+		)
+		if !strings.HasPrefix(first, want) {
+			t.Errorf("%q finds %q first, want %s", question, first, want)
+		}
+	}
 	var open bool
 	run(
 		chromedp.Navigate(server.URL+"/docs/api#postScoresIncrement"),

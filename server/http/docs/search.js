@@ -1,4 +1,4 @@
-// Search of the documentation, in the browser: an index of all sections is loaded from
+// Search of the documentation, in the browser, by MiniSearch: it and all sections are loaded from
 // this server when the field is first used. Arrow keys choose, Enter opens, Escape closes.
 'use strict';
 (() => {
@@ -11,28 +11,39 @@
   let index, chosen = -1, latest = 0;
   form.hidden = false;
 
-  const load = () => index ??= fetch(base + 'search.json').then((response) => {
-    if (!response.ok) throw new Error(response.statusText);
-    return response.json();
-  }).then((sections) => sections.map((s) => ({
-    ...s, inTitle: s.title.toLowerCase(), inHeading: (s.heading ?? '').toLowerCase(), inText: s.text.toLowerCase(),
-  }))).catch((error) => { index = undefined; throw error; });
+  // Words that questions have and sections need not.
+  const filling = new Set(('a an and are as at be by can do does for from how i if in is it my of on or the to what when where ' +
+    'which who why with').split(' '));
+  // Pages of lists and records, which have every word: what explains a word comes before them.
+  const records = new Set(['asvs', 'attacks', 'benchmarks', 'cli', 'dialect-names', 'metrics', 'performance', 'settings',
+    'specifications', 'torture', 'versions']);
+  const options = {
+    boost: {heading: 4, title: 3}, weights: {fuzzy: 0.3, prefix: 0.4}, prefix: (word) => word.length > 2,
+    fuzzy: (word) => word.length > 4 ? 0.2 : false,
+    boostDocument: (_, word, section) => records.has(section.page) ? 0.5 : section.whole ? 1.2 : 1,
+  };
 
-  // A section is found if it, its heading and its page's title together have all words.
-  const score = (section, words) => {
-    let total = 0;
-    for (const word of words) {
-      let points = 0;
-      if (section.inTitle.includes(word)) points += 3;
-      if (section.inHeading.includes(word)) points += 8;
-      if (section.inHeading.split(/[^\p{L}\p{N}]+/u).includes(word)) points += 6;
-      if (section.inText.includes(word)) points += 1;
-      if (points === 0) return 0;
-      total += points;
-    }
-    if (section.inHeading === words.join(' ') || section.inTitle === words.join(' ')) total += 20;
-    if (!section.id) total += 1;
-    return total;
+  const load = () => index ??= Promise.all([
+    fetch(base + 'search.json').then((response) => {
+      if (!response.ok) throw new Error(response.statusText);
+      return response.json();
+    }),
+    import('./minisearch.js'),
+  ]).then(async ([sections, {default: MiniSearch}]) => {
+    const made = new MiniSearch({
+      fields: ['heading', 'title', 'text'], idField: 'n', storeFields: ['page', 'whole'],
+      extractField: (section, name) => section[name] ?? '',
+      processTerm: (word) => filling.has(word.toLowerCase()) ? null : word.toLowerCase(),
+    });
+    await made.addAllAsync(sections.map((section, n) => ({...section, n, whole: !section.id})), {chunkSize: 100});
+    return {made, sections};
+  }).catch((error) => { index = undefined; throw error; });
+
+  // Sections with all words come alone; only if there is none, those with any. A word may be misspelt.
+  const findAll = ({made, sections}, text) => {
+    let found = made.search(text, {...options, combineWith: 'AND'});
+    if (found.length === 0) found = made.search(text, options);
+    return found.map(({id, terms}) => ({section: sections[id], words: terms}));
   };
 
   // marked appends text to an element, with the words marked.
@@ -47,7 +58,8 @@
   };
 
   const excerpt = (section, words) => {
-    const at = Math.max(0, Math.min(...words.map((w) => section.inText.indexOf(w)).filter((i) => i >= 0), Infinity));
+    const lower = section.text.toLowerCase();
+    const at = Math.max(0, Math.min(...words.map((w) => lower.indexOf(w)).filter((i) => i >= 0), Infinity));
     const from = at === Infinity || at < 50 ? 0 : section.text.indexOf(' ', at - 50) + 1;
     return (from > 0 ? '… ' : '') + section.text.slice(from, from + 160) + (from + 160 < section.text.length ? ' …' : '');
   };
@@ -68,20 +80,19 @@
   };
 
   const search = async () => {
-    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const text = input.value.trim();
     const mine = ++latest;
-    if (words.length === 0) { list.replaceChildren(); count.textContent = ''; close(); return; }
-    let sections;
+    if (!text) { list.replaceChildren(); count.textContent = ''; close(); return; }
+    let all;
     try {
-      sections = await load();
+      all = await load();
     } catch (error) {
       count.textContent = 'The search index cannot be loaded.';
       return;
     }
     if (mine !== latest) return;
-    const found = sections.map((section) => [score(section, words), section]).filter(([points]) => points > 0)
-      .sort((a, b) => b[0] - a[0]);
-    list.replaceChildren(...found.slice(0, limit).map(([, section], i) => {
+    const found = findAll(all, text);
+    list.replaceChildren(...found.slice(0, limit).map(({section, words}, i) => {
       const item = document.createElement('li');
       item.id = 'search-found-' + i;
       item.role = 'option';
@@ -90,9 +101,9 @@
       link.tabIndex = -1;
       const name = document.createElement('b');
       marked(name, section.title + (section.id ? ': ' + section.heading : ''), words);
-      const text = document.createElement('small');
-      marked(text, excerpt(section, words), words);
-      link.append(name, text);
+      const part = document.createElement('small');
+      marked(part, excerpt(section, words), words);
+      link.append(name, part);
       item.append(link);
       return item;
     }));

@@ -68,6 +68,9 @@ var (
 	styleSheet []byte
 	//go:embed search.js
 	searchScript []byte
+	// Built by npm run web in sdk/typescript.
+	//go:embed minisearch.js
+	searchLibrary []byte
 )
 
 // Site is the documentation. It is rendered on the first request, because most processes
@@ -208,6 +211,7 @@ func build(source fs.FS, apis []API) (map[string]*file, error) {
 	}
 	add("search.json", "application/json", text)
 	add("search.js", "text/javascript; charset=utf-8", searchScript)
+	add("minisearch.js", "text/javascript; charset=utf-8", searchLibrary)
 	add("style.css", "text/css; charset=utf-8", append([]byte(design.CSS()), styleSheet...))
 	for suffix, kind := range map[string]string{".svg": "image/svg+xml", ".png": "image/png"} {
 		pictures, err := fs.Glob(source, "docs/screens/*"+suffix)

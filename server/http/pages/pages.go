@@ -42,7 +42,6 @@ func New() *Site {
 		"count": count, "initial": initial, "hue": hue,
 		"hueOf":  func(board scoreboard.BoardID) int { return hue(scoreboard.UserID(board)) },
 		"ending": ending, "exact": func(at time.Time) string { return at.UTC().Format(exactTime) },
-		"palette": func() design.Palette { return design.Dark },
 	}).ParseFS(templates, "*.tmpl"))
 	s.assets.Add(styleSheet, []byte(design.CSS()), file("rows.css"), file(styleSheet))
 	s.assets.Add("icon.svg", file("icon.svg"))

@@ -7,6 +7,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -204,6 +205,76 @@ func TestTextStaysText(t *testing.T) {
 	}
 }
 
+// What operators say of a board stays text on every page and picture. The colour is a style whose hash is in
+// the policy, and the picture's host is the only other one that the page may load from.
+func TestAppearanceStaysText(t *testing.T) {
+	t.Parallel()
+	const attack = `</title></style></bdi></text><script>alert(1)</script>" onload="alert(1)`
+	a := &scoreboard.Appearance{
+		Title: attack, Description: attack, Color: "#ffee00", Image: `https://cdn.example/a.png?x=">'&y=;`,
+	}
+	s, b, list := New(), hostile(), &List{}
+	b.Appearance = a
+	list.Add(Listed{ID: "global", Appearance: a})
+	list.Add(Listed{ID: "plain"})
+	for name, page := range map[string]struct{ body, policy string }{
+		"page":  {string(s.Page(b)), b.Policy()},
+		"embed": {string(s.Embed(b)), b.Policy()},
+		"list":  {string(s.List(list)), list.Policy()},
+		"card":  {string(s.Card(b)), ""},
+	} {
+		for _, bad := range []string{"<script>alert", `" onload`, "</style></bdi>", "style="} {
+			if strings.Contains(page.body, bad) {
+				t.Errorf("%s has %q:\n%s", name, bad, page.body)
+			}
+		}
+		if !strings.Contains(page.body, "&lt;script&gt;") {
+			t.Errorf("%s does not show the title:\n%s", name, page.body)
+		}
+		if name == "card" {
+			continue
+		}
+		if got := strings.Count(page.body, "<img"); got != 1 ||
+			!strings.Contains(page.body, `src="https://cdn.example/a.png?x=%22%3e%27&amp;y=;"`) {
+			t.Errorf("%s has %d pictures, want one:\n%s", name, got, page.body)
+		}
+		_, style, found := strings.Cut(page.body, "<style>")
+		style, _, closed := strings.Cut(style, "</style>")
+		sum := sha256.Sum256([]byte(style))
+		want := " 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src 'self' https://cdn.example; "
+		if !found || !closed || !strings.Contains(style, "--accent: light-dark(#") ||
+			!strings.Contains(page.policy, want) || strings.Contains(page.policy, "unsafe") {
+			t.Errorf("%s: got the style %q and the policy %s, want %s", name, style, page.policy, want)
+		}
+	}
+	plain := policy("", nil)
+	if b.Appearance = nil; b.Policy() != plain || (&List{}).Policy() != plain ||
+		strings.Contains(plain, "sha256") || !strings.Contains(plain, "img-src 'self';") {
+		t.Errorf("without an appearance: got the policy %s", b.Policy())
+	}
+}
+
+// A list loads pictures from a few hosts, which its policy names.
+func TestListLoadsFromFewHosts(t *testing.T) {
+	t.Parallel()
+	var list List
+	for i := range 100 {
+		for range 2 {
+			list.Add(Listed{Appearance: &scoreboard.Appearance{Image: fmt.Sprintf("https://h%d.example/a", i)}})
+		}
+	}
+	shown := 0
+	for _, b := range list.Boards {
+		if b.Picture != "" {
+			shown++
+		}
+	}
+	if len(list.Boards) != 200 || shown != 2*maxImageOrigins ||
+		strings.Count(list.Policy(), "https://") != maxImageOrigins {
+		t.Errorf("got %d pictures of %d boards, and the policy %s", shown, len(list.Boards), list.Policy())
+	}
+}
+
 // The addresses in previews are those of the setting, and left out without it: none comes from
 // a request.
 func TestAddressesOfPreviews(t *testing.T) {
@@ -245,6 +316,7 @@ func TestTagIgnoresTime(t *testing.T) {
 		"a score": func(b *Board) { b.Top.Entries[3].Score++ }, "the total": func(b *Board) { b.Top.Total++ },
 		"the player": func(b *Board) { b.Player = nil }, "the warning": func(b *Board) { b.Top.Degraded = "stale" },
 		"the doubt": func(b *Board) { b.Top.State = scoreboard.StateCatchingUp },
+		"the title": func(b *Board) { b.Appearance = &scoreboard.Appearance{Title: "t"} },
 		"the theme": func(b *Board) { b.Theme = "dark" }, "the end": func(b *Board) { b.Ended = true },
 	} {
 		if tag(change) == first {

@@ -37,6 +37,8 @@ type Board struct {
 	Theme   string             // light or dark; "" is that of the viewer's system
 	Pairs   bool               // rows have a subscore
 	URL     string             // of the site, without a path; "" if it is unknown
+
+	Appearance *scoreboard.Appearance // nil: none
 }
 
 // Period is one instance of a board in the choice of periods.
@@ -52,6 +54,8 @@ type List struct {
 	After  scoreboard.BoardID // the last of Boards, if there are more; else ""
 	Theme  string             // as of Board
 	Filter Filter
+
+	origins []string // that pictures of Boards are loaded from
 }
 
 // Filter selects boards of a list by their labels; what is empty selects all.
@@ -70,7 +74,16 @@ type Listed struct {
 	Status scoreboard.Status
 	Ends   time.Time // when its current period ends; zero without one
 	Labels []string  // region, platform and tags
+
+	Appearance *scoreboard.Appearance // nil: none
+	Picture    string                 // its address; "" if none is shown
 }
+
+// Title is that of the board, else its name.
+func (l Listed) Title() string { return look(l.Appearance).titleOr(l.ID) }
+
+// Description is that of the board; "" without one.
+func (l Listed) Description() string { return look(l.Appearance).Description }
 
 // Facts says what kind of board it is, in words; "" if there is nothing to say.
 func (l Listed) Facts() string {
@@ -259,8 +272,14 @@ func (b *Board) PeriodName() string {
 	return name
 }
 
-// Title is the name of the board in words.
-func (b *Board) Title() string { return string(b.Shown.Family()) }
+// Title is that of the board, else its name.
+func (b *Board) Title() string { return look(b.Appearance).titleOr(b.Shown.Family()) }
+
+// Description is that of the board; "" without one.
+func (b *Board) Description() string { return look(b.Appearance).Description }
+
+// Image is the address of the board's picture; "" without one.
+func (b *Board) Image() string { return look(b.Appearance).Image }
 
 // Warning says why the rows may be out of date; "" if they are not.
 func (b *Board) Warning() string {
@@ -368,6 +387,8 @@ const (
 	cardSize             = 28  // of the font of names
 	cardHeading          = 730 // of the title
 	cardHeadingSize      = 52
+	cardDescription      = 1072 // of the description
+	cardDescriptionSize  = 24
 )
 
 // CardRows are the rows of the picture, in two columns.
@@ -401,6 +422,14 @@ func (b *Board) CardRows() []cardRow {
 
 // CardTitle is the title on the picture, with an ellipsis where it is cut.
 func (b *Board) CardTitle() string { return shorten(b.Title(), cardHeading, cardHeadingSize) }
+
+// CardDescription is the description on the picture, with an ellipsis where it is cut.
+func (b *Board) CardDescription() string {
+	return shorten(b.Description(), cardDescription, cardDescriptionSize)
+}
+
+// CardColours are those of the picture.
+func (b *Board) CardColours() design.Palette { return design.Dark.WithAccent(look(b.Appearance).Color) }
 
 // shorten cuts a text that would be wider than so many pixels in bold letters of a size, and ends it
 // with an ellipsis. Which font draws the picture is unknown, so that the widths are those of a wide one.

@@ -134,11 +134,11 @@ func (s *Boards) createBoard(
     public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms,
         action_life_ms, source_board, aggregate, best_of, moves, platform, tags, partitions, attempts, tiers,
     schedule, metadata, ties, league, join_required, late_join, max_players, subscore, min_subscore, max_subscore,
-    pair_min_delta, pair_max_delta)
+    pair_min_delta, pair_max_delta, appearance)
 values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16,
     nullif($17, ''), nullif($18, ''), nullif($19, 0), nullif($20, ''), nullif($21, ''), $22,
     $23, $24, $25, nullif($26, ''), nullif($27, ''), nullif($28, ''), $29, $30, $31, $32,
-    nullif($33, ''), $34, $35, $36, $37)`,
+    nullif($33, ''), $34, $35, $36, $37, $38)`,
 			b.ID,
 			b.Mode,
 			b.Order,
@@ -169,6 +169,7 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 			b.League,
 			b.Join.Required, b.Join.Late, b.Join.MaxPlayers,
 			b.Subscore, pairs.min, pairs.max, pairs.minDelta, pairs.maxDelta,
+			b.Appearance,
 		)
 		if pg.Code(err) == pg.UniqueViolation {
 			return scoreboard.Errorf(wire.CodeConflict, "board %s already exists", b.ID)

@@ -27,6 +27,11 @@ where family_id = $1`
 	// Standings of ended periods are shown as those of the current one.
 	sqlSetMetadata = `update boards set metadata = nullif($2, '') where family_id = $1`
 
+	// A null in $2 removes a field, and a field that $2 lacks stays.
+	sqlSetAppearance = `update boards
+set appearance = nullif(jsonb_strip_nulls(coalesce(appearance, '{}') || $2::jsonb), '{}')
+where family_id = $1`
+
 	sqlPartition = `update boards set partitions = $2
 where family_id = $1 and status <> 'archived' and closed_at is null`
 
@@ -41,7 +46,7 @@ where family_id = $1 and status <> 'archived' and closed_at is null`
 where family_id = $1 and status <> 'archived' and closed_at is null`
 )
 
-// ChangeBoard changes a board: its labels, with those of all its instances; its bounds, its tiers,
+// ChangeBoard changes a board: its labels and appearance, with those of all its instances; its bounds, its tiers,
 // the requirements of increments, who must join, and in how many partitions it is ranked, with those of its
 // instances that have not ended. Bounds and requirements apply to every transaction that locks the
 // board afterwards, the partitions from the next rebuild on, which is due then. For an archived board it
@@ -94,6 +99,11 @@ func (s *Boards) ChangeBoard(
 				return err
 			}
 		}
+		if change.Appearance != nil {
+			if _, err := tx.Exec(ctx, sqlSetAppearance, id, appearanceFields(change.Appearance)); err != nil {
+				return err
+			}
+		}
 		if change.Partitions != nil {
 			if _, err := tx.Exec(ctx, sqlPartition, id, *change.Partitions); err != nil {
 				return err
@@ -140,6 +150,23 @@ func changeJoin(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, change *s
 	}
 	_, err = tx.Exec(ctx, sqlSetJoin, id, b.Join.Required, b.Join.MaxPlayers, b.Join.Late)
 	return err
+}
+
+// appearanceFields returns what a change sets, by the names of the document; nil removes a field.
+func appearanceFields(change *scoreboard.AppearanceChange) map[string]any {
+	fields := make(map[string]any)
+	for name, value := range map[string]*string{
+		"title": change.Title, "description": change.Description, "color": change.Color, "image": change.Image,
+	} {
+		if value == nil {
+			continue
+		}
+		fields[name] = nil
+		if *value != "" {
+			fields[name] = *value
+		}
+	}
+	return fields
 }
 
 // sortedTags returns a sorted copy of tags, which is never nil.

@@ -46,7 +46,7 @@ const (
 // sender sends the deliveries of one webhook, one after the other.
 type sender struct {
 	busy     bool
-	failures int       // in sequence
+	failures int       // in sequence, without a delivery in between
 	paused   time.Time // nothing is sent before: other deliveries would fail too
 }
 
@@ -65,12 +65,14 @@ func (w *Worker) startSender(ctx context.Context, h *scoreboard.Webhook) {
 	s.busy = true
 	address := h.URL
 	w.sending.Go(func() {
-		accepted, err := w.sendDue(ctx, h.ID, address)
+		delivered, refused, err := w.sendDue(ctx, h.ID, address)
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		s.busy = false
-		if err == nil && accepted {
+		if delivered > 0 || err == nil && !refused { // a receiver that refuses some messages gets the others
 			s.failures = 0
+		}
+		if err == nil && !refused {
 			return
 		}
 		if err != nil && ctx.Err() == nil {
@@ -83,21 +85,22 @@ func (w *Worker) startSender(ctx context.Context, h *scoreboard.Webhook) {
 }
 
 // sendDue sends deliveries until none is due, or the receiver does not accept one.
-func (w *Worker) sendDue(ctx context.Context, id, address string) (accepted bool, err error) {
+func (w *Worker) sendDue(ctx context.Context, id, address string) (delivered int, refused bool, err error) {
 	for ctx.Err() == nil {
 		d, err := w.Store.Claim(ctx, id, claimTTL)
 		if err != nil || d == nil {
-			return true, err
+			return delivered, false, err
 		}
 		wait := w.attempt(ctx, address, d)
 		if err := w.finish(ctx, d, wait); err != nil {
-			return false, err
+			return delivered, false, err
 		}
 		if d.State != stateDelivered {
-			return false, nil
+			return delivered, true, nil
 		}
+		delivered++
 	}
-	return true, nil
+	return delivered, false, nil
 }
 
 // The states of a delivery.

@@ -159,6 +159,7 @@ func (n *Node) Start() error {
 		"SCOREBOARD_REALTIME_CONNECTIONS_PER_USER=0",
 		"SCOREBOARD_REALTIME_CONNECTIONS_PER_ADDRESS=0",
 		"SCOREBOARD_REALTIME_JOINS_PER_SECOND=0",
+		"SCOREBOARD_WEBHOOKS_NETWORKS=127.0.0.0/8",
 	}
 	if transport := n.cluster.o.Transport; transport != "" {
 		env = append(env, "SCOREBOARD_TRANSPORT="+transport)

@@ -25,7 +25,7 @@ namespace Scoreboard.Unity
                 Socket = null, // .NET has none there
                 UserAgent = "", // a page cannot set it
 #else
-                UserAgent = "scoreboard-unity",
+                UserAgent = "scoreboard-unity/1.0.0",
 #endif
             };
         }

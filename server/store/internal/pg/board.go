@@ -25,7 +25,7 @@ const BoardColumns = `board_id, family_id, mode, sort_order, status, coalesce(pa
     coalesce(moves, ''), coalesce(platform, ''), tags, rules_version,
     partitions, bounds_version, attempts, tiers, coalesce(schedule, ''), coalesce(metadata, ''),
     coalesce(ties, ''), league, join_required, late_join, max_players, coalesce(subscore, ''),
-    coalesce(min_subscore, 0), coalesce(max_subscore, 0)`
+    coalesce(min_subscore, 0), coalesce(max_subscore, 0), appearance`
 
 // ImpossibleDelta is beyond every delta of an increment. A daemon of a version that does not know what a board
 // has, such as teams or subscores, rejects increments to one with this bound.
@@ -43,7 +43,8 @@ func ScanBoard(row pgx.Row, before ...any) (b scoreboard.Board, err error) {
 		&b.StandingsVersion, &b.StandingsHash,
 		&source, &team.Aggregate, &team.Best, &team.Moves, &b.Platform, &b.Tags, &b.RulesVersion, &b.Partitions,
 		&b.BoundsVersion, &b.Attempts, &b.Tiers, &b.Schedule, &b.Metadata, &b.Ties, &b.League,
-		&b.Join.Required, &b.Join.Late, &b.Join.MaxPlayers, &b.Subscore, &b.MinSubscore, &b.MaxSubscore)...)
+		&b.Join.Required, &b.Join.Late, &b.Join.MaxPlayers, &b.Subscore, &b.MinSubscore, &b.MaxSubscore,
+		&b.Appearance)...)
 	if source != nil {
 		team.Source = *source
 		b.Team = &team

@@ -40,7 +40,7 @@ namespace Scoreboard.Client
         public bool ForPlayers { get; set; } = BuiltForPlayers;
 
         /// <summary>Recorded in the server's audit trail. It is not sent if it is empty.</summary>
-        public string UserAgent { get; set; } = "scoreboard-csharp";
+        public string UserAgent { get; set; } = "scoreboard-csharp/1.0.0";
     }
 
     /// <summary>The clock of a client.</summary>

@@ -11,7 +11,7 @@ namespace Scoreboard.Godot
         /// <summary>Makes the platform.</summary>
         public static Platform Create()
         {
-            return new Platform { StaysOnContext = true, ForPlayers = true, UserAgent = "scoreboard-godot" };
+            return new Platform { StaysOnContext = true, ForPlayers = true, UserAgent = "scoreboard-godot/1.0.0" };
         }
     }
 }

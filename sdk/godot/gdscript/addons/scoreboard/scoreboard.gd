@@ -5,6 +5,8 @@ extends Node
 ## A call returns the server's response as a Dictionary with the API's fields, or an error: a Dictionary
 ## with error_code, message, status, temporary, event_id and retry_after (seconds). See is_error.
 
+## Recorded in the server's audit trail. A page cannot send it.
+const USER_AGENT := "scoreboard-godot/1.0.0"
 const TRIES := 5
 const TRY_SECONDS := 10.0
 const MAX_RETRY_AFTER := 30.0
@@ -252,6 +254,8 @@ func _try(method: HTTPClient.Method, path: String, body: Variant) -> Dictionary:
 
 func _headers(method: HTTPClient.Method, path: String, text: String) -> PackedStringArray:
 	var headers := PackedStringArray(["Accept: application/json"])
+	if not OS.has_feature("web"):
+		headers.append("User-Agent: " + USER_AGENT)
 	if token != "":
 		headers.append("Authorization: Bearer " + token)
 	if text != "":
