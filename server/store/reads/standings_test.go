@@ -444,12 +444,12 @@ func TestOwnScoreIsNotBehind(t *testing.T) {
 	}
 	l, err := s.Reads.List(t.Context(), global, []scoreboard.UserID{"new", "u1", "u3", "u4", "u0", "nobody"})
 	if err != nil || fmt.Sprint(l.Entries, l.Missing, l.Total) !=
-		"[{1 u4 150 <nil> false} {2 u1 120 <nil> false} {3 new 35 <nil> false} {5 u0 10 <nil> false}] [u3 nobody] 5" {
+		"[{1 u4 150 0 <nil> false} {2 u1 120 0 <nil> false} {3 new 35 0 <nil> false} {5 u0 10 0 <nil> false}] [u3 nobody] 5" {
 		t.Errorf("got %+v, %v", l, err)
 	}
 	page, err := s.Reads.Page(t.Context(), global, nil, 10)
 	if err != nil || fmt.Sprint(page.Entries) !=
-		"[{1 u4 50 <nil> false} {2 u2 30 <nil> false} {3 u1 20 <nil> false} {4 u0 10 <nil> false}]" {
+		"[{1 u4 50 0 <nil> false} {2 u2 30 0 <nil> false} {3 u1 20 0 <nil> false} {4 u0 10 0 <nil> false}]" {
 		t.Errorf("got %+v, %v", page, err)
 	}
 }
