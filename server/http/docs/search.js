@@ -15,7 +15,7 @@
   const filling = new Set(('a an and are as at be by can do does for from how i if in is it my of on or the to what when where ' +
     'which who why with').split(' '));
   // Pages of lists and records, which have every word: what explains a word comes before them.
-  const records = new Set(['api', 'asvs', 'attacks', 'benchmarks', 'cli', 'dialect-names', 'metrics', 'performance', 'settings',
+  const records = new Set(['api', 'asvs', 'attacks', 'benchmarks', 'cli', 'decisions', 'dialect-names', 'metrics', 'performance', 'settings',
     'specifications', 'torture', 'versions']);
   const options = {
     boost: {heading: 4, title: 3}, weights: {fuzzy: 0.3, prefix: 0.4}, prefix: (word) => word.length > 2,
