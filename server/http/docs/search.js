@@ -15,12 +15,12 @@
   const filling = new Set(('a an and are as at be by can do does for from how i if in is it my of on or the to what when where ' +
     'which who why with').split(' '));
   // Pages of lists and records, which have every word: what explains a word comes before them.
-  const records = new Set(['asvs', 'attacks', 'benchmarks', 'cli', 'dialect-names', 'metrics', 'performance', 'settings',
+  const records = new Set(['api', 'asvs', 'attacks', 'benchmarks', 'cli', 'decisions', 'dialect-names', 'metrics', 'performance', 'settings',
     'specifications', 'torture', 'versions']);
   const options = {
     boost: {heading: 4, title: 3}, weights: {fuzzy: 0.3, prefix: 0.4}, prefix: (word) => word.length > 2,
     fuzzy: (word) => word.length > 4 ? 0.2 : false,
-    boostDocument: (_, word, section) => records.has(section.page) ? 0.5 : section.whole ? 1.2 : 1,
+    boostDocument: (_, word, section) => records.has(section.page.replace(/^api-.*/, 'api')) ? 0.5 : section.whole ? 1.2 : 1,
   };
 
   const load = () => index ??= Promise.all([
