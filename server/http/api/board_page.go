@@ -348,6 +348,7 @@ func (p *pageViews) view(c *gin.Context, caller *auth.Claims) (*pages.Board, err
 		Closed: board.Closed, Sealed: board.PublicHash(),
 		URL: p.pages.PublicURL(),
 	}
+	v.Tiers, v.Order = board.Tiers, board.Order
 	if !v.Ended {
 		v.Ends = board.PeriodEnd
 	}
