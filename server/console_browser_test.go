@@ -184,6 +184,7 @@ func TestConsoleInBrowser(t *testing.T) {
 		{"boards", "/console/boards"},
 		{"board", "/console/boards/global"},
 		{"family", "/console/boards/days"},
+		{"rewards", "/console/boards/cup:zero/rewards"},
 		{"leaderboard", "/console/players"},
 		{"player", "/console/players/ada"},
 		{"event", "/console/players/alice/events/" + event + "?" + url.Values{

@@ -181,7 +181,8 @@ func TestPagesAreAccessible(t *testing.T) {
 	n := h.start(allRoles, "web-boards", "*", "limit-anonymous-per-minute", "0", "boards-close-grace", "1s")
 	root := bearer(h.token("root", auth.ScopeAdmin, time.Hour))
 	status, _, body := request(t, http.MethodPost, n.URL+"/v1/boards",
-		`{"board":"cup","period":"season","season":"one","ends_at":"2099-01-01T00:00:00Z"}`, root)
+		`{"board":"cup","period":"season","season":"one","ends_at":"2099-01-01T00:00:00Z",`+
+			`"tiers":[{"name":"gold","rank":1},{"name":"silver","percentile":10}]}`, root)
 	if status != http.StatusCreated {
 		t.Fatal(status, body)
 	}

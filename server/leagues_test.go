@@ -11,6 +11,7 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
@@ -84,6 +85,19 @@ func TestLeagueOfASeason(t *testing.T) {
 	if err != nil || page.Players != 4 || page.NextAfter != 3 || len(page.Entries) != 2 || page.Entries[0].Rank != 2 ||
 		page.Entries[0].UserID != "bob" || page.Promote != 1 || page.Relegate != 0 {
 		t.Errorf("got %+v, %v", page, err)
+	}
+	// A cohort is no board: the lists of boards and the keys of Redis have the league and its season alone.
+	if all, err := c.Boards(t.Context(), client.BoardQuery{Family: "stars"}); err != nil || len(all.Boards) != 2 {
+		t.Errorf("the boards of the family are %+v, %v, want the league and its season", all.Boards, err)
+	}
+	keys, err := backends.RedisClient(t, h.redis.URL).Keys(t.Context(), "*stars*").Result()
+	if err != nil || len(keys) == 0 {
+		t.Errorf("the keys of the league are %v, %v", keys, err)
+	}
+	for _, key := range keys {
+		if !strings.HasPrefix(key, "sb:{stars:one}:") {
+			t.Errorf("Redis has the key %s", key)
+		}
 	}
 	// The cohort follows its members, whichever node they come to.
 	stream := openList(t, n, h.token("ada", "", time.Minute), "board=stars&cohort=1", "user.cohort.updated")

@@ -48,6 +48,12 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 	}
 	conn.Do(t, `insert into board_players select 'open:spring', user_id, now() from users where user_id like 'u%'`)
 	conn.Do(t, `insert into board_player_counts select 'open:spring', count(*) from board_players`)
+	if _, err := built.client("root", auth.ScopeAdmin).CreateBoard(t.Context(), client.BoardRequest{
+		Board: "stars", Period: "season", Season: "one", EndsAt: &ends, League: &client.League{Divisions: 5},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	fillLeagueForRowCounts(t, conn)
 	server := built.client("game", auth.ScopeUpdate)
 	for i := range 20 { // so that the past has something to read
 		one := client.Increment{User: fmt.Sprintf("past%02d", i), Delta: 1}
@@ -82,6 +88,10 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 		"GET /v1/leaderboard/timeline?step=1m&limit=10&from=" + past,
 	}
 	player := []string{
+		"GET /v1/leagues/stars/cohorts/7?limit=200", "GET /v1/boards/stars/rewards",
+		"GET /v1/leagues/stars/me?k=50", "GET /v1/leagues/stars:one/me", "GET /v1/users/me/leagues?limit=100",
+		"GET /v1/users/me/rewards", "GET /v1/users/me/rewards?state=claimed&limit=100",
+		"POST /v1/users/me/rewards/7/claim",
 		"GET /v1/leaderboard/me?at=" + past,
 		"GET /v1/leaderboard/me?k=10", "GET /v1/leaderboard/me?board=arena", "GET /v1/leaderboard/friends",
 		"GET /v1/users/me/friends?limit=500", "GET /v1/users/me/friends?state=requested&limit=500",
@@ -95,7 +105,8 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 	}
 	servers := []string{
 		"GET /v1/leaderboard/me?board=secret", "GET /v1/users/private/rank", "GET /v1/users/banned/score",
-		"GET /v1/boards/clans/teams", "GET /v1/boards/clans/teams/red/members",
+		"GET /v1/boards/clans/teams", "GET /v1/boards/clans/teams/red/members", "GET /v1/leagues/stars/users/u20000",
+		"GET /v1/users/u20000/leagues?league=stars", "GET /v1/users/u20000/rewards",
 		`POST /v1/friends {"pairs":[{"user_id":"star","friend_id":"nobody-3"}]}`,
 		`POST /v1/scores/increment {"user_id":"star","delta":1,"event_id":"EVENT","timestamp":"NOW"}`,
 	}
@@ -107,6 +118,7 @@ func TestRequestsOfEveryCallerReadFewRows(t *testing.T) {
 		"GET /v1/admin/boards/global/ranking", "GET /v1/users/star/statement", "GET /v1/users/private/statement",
 		"GET /v1/admin/boards/open:spring/players", "PUT /v1/admin/boards/open:spring/players/star",
 		"DELETE /v1/admin/boards/open:spring/players/star",
+		"GET /v1/admin/rewards?board=stars:one", "GET /v1/admin/rewards?board=stars:one&after=u20000",
 		`POST /v1/admin/users/u30000/freeze {"reason":"a test"}`,
 	}
 	admin := []string{"GET /v1/admin/users/private/export"}
@@ -223,6 +235,20 @@ select s, 'u' || lpad((i * 70)::text, 5, '0') from generate_series(1, 480) i,
 select 'u' || lpad((i * 70)::text, 5, '0'), s from generate_series(1, 400) i,
     (values ('private'), ('banned'), ('u20000')) as u (s) where s <> 'u' || lpad((i * 70)::text, 5, '0')
 on conflict do nothing`)
+}
+
+// fillLeagueForRowCounts gives each player a place in a cohort of 50 of the league stars, an outcome and a reward.
+func fillLeagueForRowCounts(t *testing.T, conn *backends.Conn) {
+	t.Helper()
+	conn.Do(t, `insert into league_cohorts (cohort_id, board_id, division, fill, places, size, is_full)
+overriding system value select n, 'stars:one', 1 + n % 5, '', 50, 50, true from generate_series(1, 800) as n`)
+	conn.Do(t, `insert into league_members (user_id, board_id, cohort_id, fill)
+select 'u' || lpad(n::text, 5, '0'), 'stars:one', 1 + n % 800, '' from generate_series(1, 40000) as n`)
+	conn.Do(t, `insert into league_outcomes
+    (user_id, board_id, revision, cohort_id, rank, players, from_division, to_division, step, moved)
+select user_id, board_id, 1, cohort_id, 1, 50, 1, 2, 1, 1 from league_members`)
+	conn.Do(t, `insert into reward_grants (board_id, user_id, reward, granted_at, expires_at)
+select board_id, user_id, '1', now(), now() + interval '1 day' from league_members order by user_id`)
 }
 
 // rowsOfNode closes the connections of the nodes, which then report what they have read, and returns

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +19,8 @@ import (
 func TestTiersOfBoards(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
-	n := h.start(allRoles, "transport", "direct", "boards-close-grace", "1s", "reads-anonymous", "true")
+	n := h.start(allRoles, "transport", "direct", "boards-close-grace", "1s", "reads-anonymous", "true",
+		"web-boards", "*")
 	c := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
 	end := time.Now().Add(time.Hour).UTC()
 	made, err := c.CreateBoard(t.Context(), client.BoardRequest{
@@ -46,6 +48,10 @@ func TestTiersOfBoards(t *testing.T) {
 		top, err := c.Top(t.Context(), client.TopQuery{Board: "cup"})
 		return err == nil && top.Total == 8 && !top.Degraded
 	})
+	_, _, page := request(t, http.MethodGet, n.URL+"/b/cup", "", nil)
+	if want := "<b>silver</b> best 33.5 %"; !strings.Contains(page, want) {
+		t.Errorf("the page of the board has no %q: %s", want, page)
+	}
 	for user, want := range map[string]client.Place{
 		"u8": {Tier: "gold"},
 		"u6": {Tier: "silver", NextTier: &client.NextTier{Name: "gold", Ranks: 2}}, // ceil(2.68) = 3

@@ -3,6 +3,7 @@ package store_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -72,5 +73,60 @@ func TestPlaceCostsOneProbe(t *testing.T) {
 			t.Errorf("%s: %d rows by scans and %d index entries for %d increments, want none and at most %d", table,
 				scanned, indexed, players*rounds, limit)
 		}
+	}
+}
+
+// A player's outcomes are listed newest first, page by page, and by league; of one that was corrected, the newest
+// revision alone.
+func TestOutcomesOfAPlayer(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	for _, name := range []scoreboard.BoardID{"stars", "moons"} {
+		period := createLeague(t, s, name, scoreboard.League{Divisions: 5, CohortSize: 5, Min: 1, Promote: 1})
+		for n := range 3 {
+			if o := record(t, s, increment("ada", 5, fmt.Sprint(name, n), name)); o[0].Err != nil {
+				t.Fatal(o[0].Err)
+			}
+			next := nextSeason(t, s, name, n+2)
+			sealCup(t, s, period)
+			decideAll(t, []*store.Store{s}, 100)
+			period = next
+		}
+	}
+	conn.Do(t, `insert into league_outcomes (board_id, user_id, revision, cohort_id, rank, players, from_division,
+    step, to_division, moved)
+select board_id, user_id, 2, cohort_id, rank, players, from_division, 0, 1, -1 from league_outcomes
+where board_id = 'stars:s3'`)
+	list := func(league scoreboard.BoardID, size int) (all []string) {
+		t.Helper()
+		for before := int64(0); ; {
+			page, err := s.Leagues.Outcomes(t.Context(), "ada", league, before, size)
+			if err != nil || len(page) > size {
+				t.Fatalf("got %+v, %v, want at most %d", page, err, size)
+			}
+			if len(page) == 0 {
+				return all
+			}
+			for i := range page {
+				o := &page[i]
+				all = append(all, fmt.Sprintf("%s %d>%d", o.Board, o.From, o.To))
+				before = o.ID
+			}
+		}
+	}
+	stars := []string{"stars:s3 3>1", "stars:s2 2>3", "stars:s1 1>2"}
+	moons := []string{"moons:s3 3>4", "moons:s2 2>3", "moons:s1 1>2"}
+	for _, size := range []int{1, 2, 100} {
+		if got := list("stars", size); !slices.Equal(got, stars) {
+			t.Errorf("pages of %d of stars: got %q, want %q", size, got, stars)
+		}
+		got := list("", size)
+		want := slices.Concat(stars[:1], moons, stars[1:]) // the corrected one is the newest
+		if !slices.Equal(got, want) {
+			t.Errorf("pages of %d: got %q, want %q", size, got, want)
+		}
+	}
+	if other, err := s.Leagues.Outcomes(t.Context(), "bob", "", 0, 10); err != nil || len(other) > 0 {
+		t.Errorf("another player has %+v, %v", other, err)
 	}
 }

@@ -343,6 +343,7 @@ func (p *pageViews) view(c *gin.Context, caller *auth.Claims) (*pages.Board, err
 		Closed: board.Closed, Sealed: board.PublicHash(), Pairs: board.HasSubscores(),
 		URL: p.pages.PublicURL(), Appearance: board.Appearance,
 	}
+	v.Tiers, v.Order = board.Tiers, board.Order
 	if !v.Ended {
 		v.Ends = board.PeriodEnd
 	}

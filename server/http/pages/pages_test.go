@@ -318,6 +318,7 @@ func TestTagIgnoresTime(t *testing.T) {
 		"the doubt": func(b *Board) { b.Top.State = scoreboard.StateCatchingUp },
 		"the title": func(b *Board) { b.Appearance = &scoreboard.Appearance{Title: "t"} },
 		"the theme": func(b *Board) { b.Theme = "dark" }, "the end": func(b *Board) { b.Ended = true },
+		"a tier": func(b *Board) { b.Tiers = scoreboard.Tiers{{Name: "gold", Rank: 1}} },
 	} {
 		if tag(change) == first {
 			t.Errorf("%s does not change the tag", name)

@@ -29,6 +29,9 @@ type Board struct {
 	Ends   time.Time // when its period ends; zero without periods, and once it has
 	Sealed string    // the hash of its final standings, in hex; "" if they are not sealed
 
+	Tiers scoreboard.Tiers // the best first; none on a board without tiers
+	Order scoreboard.Order // whether the highest or the lowest score is the best
+
 	Periods []Period           // of the family, newest first; none for a board without periods
 	Before  scoreboard.BoardID // the period that the choice ends before; "" if it starts with the newest
 	Older   scoreboard.BoardID // the last of Periods, if there are older ones; else ""

@@ -106,12 +106,18 @@ func (s *Rewards) BoardRewards(
 	return grants, next, nil
 }
 
-func (s *Rewards) grants(ctx context.Context, sql string, args ...any) ([]scoreboard.RewardGrant, error) {
-	rows, err := s.db.Query(ctx, sql, args...)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, scanGrant)
+// grants reads a page of grants in the order of an index, also right after a period has ended, when PostgreSQL does not
+// know how many grants there are.
+func (s *Rewards) grants(
+	ctx context.Context, sql string, args ...any,
+) (grants []scoreboard.RewardGrant, err error) {
+	var b pgx.Batch // a transaction of its own
+	b.Queue(pg.PlanByIndex)
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
+		grants, err = pgx.CollectRows(rows, scanGrant)
+		return err
+	})
+	return grants, s.db.SendBatch(ctx, &b).Close()
 }
 
 // findGrant returns a grant of a user ("" for any), or a not_found.
