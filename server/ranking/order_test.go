@@ -34,19 +34,26 @@ func history(
 		if had && rapid.IntRange(0, 9).Draw(rt, "what") == 0 {
 			c.Hidden = !c.Hidden
 		} else {
-			next, err := b.Next(c.Score, had, rapid.Int64Range(-3, 3).Draw(rt, "delta"))
+			was := scoreboard.Pair{Score: c.Score, Subscore: c.Subscore}
+			submitted := scoreboard.Pair{Score: scoreboard.Score(rapid.Int64Range(-3, 3).Draw(rt, "delta"))}
+			if b.HasSubscores() {
+				submitted.Subscore = scoreboard.Score(rapid.Int64Range(-2, 2).Draw(rt, "subscore"))
+			}
+			next, err := b.Next(was, had, submitted)
 			if err != nil {
 				rt.Fatal(err)
 			}
 			version := c.Version + 1
-			if had && next == c.Score { // an event that changes nothing is not relayed
+			if had && next == was { // an event that changes nothing is not relayed
 				c.Version = version
 				last[user] = c
 				continue
 			}
 			revision, hidden := c.Revision, c.Hidden
-			c = change(string(user), int64(next), 0, rapid.Int64Range(0, 3).Draw(rt, "reached"))
-			c.Board, c.Key, c.Version, c.Revision, c.Hidden = b.ID, b.Order.Key(c.Score), version, revision, hidden
+			c = change(string(user), int64(next.Score), 0, rapid.Int64Range(0, 3).Draw(rt, "reached"))
+			c.Subscore = next.Subscore
+			c.Key, c.SubKey = b.Keys(next)
+			c.Board, c.Version, c.Revision, c.Hidden = b.ID, version, revision, hidden
 		}
 		c.Revision++
 		last[user] = c
@@ -102,6 +109,8 @@ func ordersLikePostgreSQL(t *testing.T, r rig, partitions int) {
 			Created:    time.UnixMicro(1),
 			Partitions: partitions,
 			Ties:       rapid.SampledFrom([]scoreboard.Ties{"", scoreboard.TiesShared}).Draw(rt, "ties"),
+			Subscore: rapid.SampledFrom([]scoreboard.Order{"", scoreboard.OrderHighest, scoreboard.OrderLowest}).
+				Draw(rt, "subscores"),
 		}
 		must := func(err error) {
 			rt.Helper()
@@ -115,8 +124,8 @@ func ordersLikePostgreSQL(t *testing.T, r rig, partitions int) {
 			_, err := conn.Exec(
 				ctx,
 				`insert into scores (user_id, board_id, score, order_key, version, revision,
-  reached_at, recorded_at, hidden)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+  reached_at, recorded_at, hidden, subscore, sub_key)
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
 				c.User,
 				b.ID,
 				c.Score,
@@ -126,6 +135,8 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
 				c.ReachedAt,
 				c.RecordedAt,
 				c.Hidden,
+				c.Subscore,
+				c.SubKey,
 			)
 			must(err)
 		}
@@ -158,10 +169,11 @@ func countedRanks(
 			continue
 		}
 		want[user] = 1
-		at := scoreboard.Position{Key: c.Key, ReachedAt: c.ReachedAt, User: user}
-		for other, o := range last {
-			p := scoreboard.Position{Key: o.Key, ReachedAt: o.ReachedAt, User: other}
-			if !o.Hidden && (o.Key < c.Key || b.Ties == "" && p.Compare(&at) < 0) {
+		own := at(&c)
+		for _, o := range last {
+			p := at(&o)
+			better := b.Better(pairOf(&o), pairOf(&c))
+			if !o.Hidden && (better || b.Ties == "" && p.Compare(&own) < 0) {
 				want[user]++
 			}
 		}
@@ -199,23 +211,36 @@ func countedRanks(
 		}
 		check("neighbours", p.Neighbours)
 	}
-	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "recorded"))
+	recorded := drawPair(rt, b, "recorded")
 	for user, c := range last {
 		rank := int64(1)
 		for other, o := range last {
-			key := b.Order.Key(score)
-			if other != user && !o.Hidden && (o.Key < key || b.Ties == "" && o.Key == key) {
+			ahead := b.Better(pairOf(&o), recorded) || b.Ties == "" && pairOf(&o) == recorded
+			if other != user && !o.Hidden && ahead {
 				rank++
 			}
 		}
-		if !c.Hidden && c.Score == score {
+		if !c.Hidden && pairOf(&c) == recorded {
 			rank = want[user]
 		}
-		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Pair{{Score: score}})
+		ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{user}, []*scoreboard.Pair{&recorded})
 		if err != nil || *ranks[0] != rank {
-			rt.Fatalf("%s with a recorded %d: rank %d, %v, want %d", user, score, *ranks[0], err, rank)
+			rt.Fatalf("%s with a recorded %v: rank %d, %v, want %d", user, recorded, *ranks[0], err, rank)
 		}
 	}
+}
+
+func pairOf(c *scoreboard.Change) scoreboard.Pair {
+	return scoreboard.Pair{Score: c.Score, Subscore: c.Subscore}
+}
+
+// drawPair draws a score, and a subscore on a board that has them.
+func drawPair(rt *rapid.T, b *scoreboard.Board, name string) (p scoreboard.Pair) {
+	p.Score = scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, name))
+	if b.HasSubscores() {
+		p.Subscore = scoreboard.Score(rapid.Int64Range(-4, 4).Draw(rt, "subscore "+name))
+	}
+	return p
 }
 
 func same(rt *rapid.T, what string, got, want *scoreboard.Top) {
@@ -264,11 +289,10 @@ func samePages(rt *rapid.T, r *ranking.Ranking, pg *store.Store, b *scoreboard.B
 	if !slices.Equal(all, top.Entries) {
 		rt.Fatalf("pages of %d make %q, the board is %q", limit, show(all), show(top.Entries))
 	}
-	page(scoreboard.Position{
-		Key:       rapid.Int64Range(-10, 10).Draw(rt, "key"),
-		ReachedAt: change("x", 0, 0, rapid.Int64Range(0, 3).Draw(rt, "at")).ReachedAt,
-		User:      scoreboard.UserID(rapid.SampledFrom([]string{"", "a", "a-", "aa", "Z", "~"}).Draw(rt, "user")),
-	})
+	page(b.PositionOf(
+		drawPair(rt, b, "position"), change("x", 0, 0, rapid.Int64Range(0, 3).Draw(rt, "at")).ReachedAt,
+		scoreboard.UserID(rapid.SampledFrom([]string{"", "a", "a-", "aa", "Z", "~"}).Draw(rt, "user")),
+	))
 }
 
 // samePlaces compares the place of each user, the list of all users, and the rank of
@@ -291,7 +315,8 @@ func samePlaces(
 		if wantErr != nil {
 			continue
 		}
-		if got.Rank != want.Rank || got.Score != want.Score || got.Total != want.Total ||
+		if got.Rank != want.Rank || got.Score != want.Score || got.Subscore != want.Subscore ||
+			got.Total != want.Total ||
 			got.Percentile() != want.Percentile() ||
 			!got.UpdatedAt.Equal(want.UpdatedAt) ||
 			got.Revision != want.Revision ||
@@ -317,12 +342,12 @@ func samePlaces(
 			show(got.Entries), got.Missing, show(want.Entries), want.Missing,
 		)
 	}
-	score := scoreboard.Score(rapid.Int64Range(-6, 6).Draw(rt, "score"))
-	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"unknown"}, []*scoreboard.Pair{{Score: score}})
+	pair := drawPair(rt, b, "score")
+	ranks, err := r.Ranks(ctx, b, []scoreboard.UserID{"unknown"}, []*scoreboard.Pair{&pair})
 	if err != nil {
 		rt.Fatal(err)
 	}
-	if rank, err := pg.Reads.RankOf(ctx, b, scoreboard.Pair{Score: score}); err != nil || *ranks[0] != rank {
-		rt.Fatalf("a score of %d: Redis ranks it %d, PostgreSQL %d, %v", score, *ranks[0], rank, err)
+	if rank, err := pg.Reads.RankOf(ctx, b, pair); err != nil || *ranks[0] != rank {
+		rt.Fatalf("%v: Redis ranks it %d, PostgreSQL %d, %v", pair, *ranks[0], rank, err)
 	}
 }
