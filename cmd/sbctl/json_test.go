@@ -41,7 +41,7 @@ var printed = map[string][]any{
 	"board rewards clear": {client.RewardTable{}},
 	"reward list":         {client.Rewards{}, client.BoardRewards{}}, "reward claim": {client.Reward{}},
 	"reward grant": {client.Reward{}}, "reward revoke": {client.Reward{}},
-	"league place": {client.LeaguePlace{}}, "league cohort": {client.Cohort{}},
+	"league place": {client.LeaguePlace{}}, "league cohort": {client.Cohort{}}, "league cohorts": {client.Cohorts{}},
 	"league history": {client.LeagueHistory{}}, "league recompute": {client.LeagueRecomputed{}},
 	"tournament add": {client.Participation{}}, "tournament join": {client.Participation{}},
 	"tournament leave": {client.Participation{}}, "tournament remove": {client.Participation{}},
