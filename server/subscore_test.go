@@ -145,7 +145,7 @@ func TestSubscoresThroughTheAPI(t *testing.T) {
 
 func subscoresOf(t *testing.T, h *harness, n *node, c, reads *client.Client, name string, b *naiveBoard) {
 	h.t = t
-	rng := rand.New(rand.NewPCG(7, 11)) //nolint:gosec // G404: a test that repeats
+	rng := rand.New(rand.NewPCG(7, 11))
 	submitted := func(in client.Increment, r client.Receipt) {
 		t.Helper()
 		subscore := int64(0)
@@ -157,8 +157,8 @@ func subscoresOf(t *testing.T, h *harness, n *node, c, reads *client.Client, nam
 		if before != nil {
 			want = fmt.Sprint(now.score, "/", now.subscore, " ", before.subscore)
 		}
-		if got := fmt.Sprint(r.NewScore, "/", optional(r.NewSubscore), " ", optional(r.PreviousSubscore)); got != want &&
-			(b.mode != "increment" || before != nil || got != fmt.Sprint(now.score, "/", now.subscore, " 0")) {
+		got := fmt.Sprint(r.NewScore, "/", optional(r.NewSubscore), " ", optional(r.PreviousSubscore))
+		if got != want && (b.mode != "increment" || before != nil || got != fmt.Sprint(now.score, "/", now.subscore, " 0")) {
 			t.Errorf("%s of %d/%d: got the receipt %s, want %s", in.User, in.Delta, subscore, got, want)
 		}
 	}
@@ -255,7 +255,8 @@ func subscoresAreRead(t *testing.T, h *harness, c *client.Client, name string, b
 			}
 		}
 		e, err := c.ExplainRank(t.Context(), user, name)
-		if got := fmt.Sprintf("%d %s %d/%s", e.Rank, e.UserID, e.Score, optional(e.Subscore)); err != nil || got != row {
+		got := fmt.Sprintf("%d %s %d/%s", e.Rank, e.UserID, e.Score, optional(e.Subscore))
+		if err != nil || got != row {
 			t.Errorf("%s: explained as %q, %v, want %q", name, got, err, row)
 		}
 		s, err := c.Statement(t.Context(), user, client.StatementQuery{Board: name, Limit: 1})
@@ -303,7 +304,8 @@ func subscoresAreRejected(t *testing.T, h *harness, n *node, c *client.Client, n
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Reverse(t.Context(), name+"-again", client.ReverseRequest{UserID: "u1", Reason: "test"}); err != nil {
+	again := client.ReverseRequest{UserID: "u1", Reason: "test"}
+	if _, err := c.Reverse(t.Context(), name+"-again", again); err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range []struct {

@@ -389,7 +389,8 @@ func (pane *boardPane) show() tea.Cmd {
 		return cmd
 	}
 	was := client.Entry{Score: pane.me.Score, Subscore: pane.me.Subscore}
-	if now := (client.Entry{Score: move.Score, Subscore: move.Subscore}); move.Rank != pane.me.Rank || !tied(&was, &now) {
+	now := client.Entry{Score: move.Score, Subscore: move.Subscore}
+	if move.Rank != pane.me.Rank || !tied(&was, &now) {
 		me := *pane.me
 		me.Score, me.Subscore, me.Rank, me.Neighbours = move.Score, move.Subscore, move.Rank, nil // read again soon
 		pane.me = &me

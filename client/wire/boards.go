@@ -270,8 +270,8 @@ type FinalStandings struct {
 	ClosedAt      time.Time `json:"closed_at"`
 	Users         int64     `json:"users"` // number of users in the final standings
 	StandingsHash string    `json:"standings_hash,omitempty"`
-	// Format of the hash: 2, 3 on boards with subscores, or 1 for standings of an earlier version, whose hash only operators see
-	// until a user in the standings is erased.
+	// Format of the hash: 2, 3 on boards with subscores, or 1 for standings of an earlier version, whose hash only
+	// operators see until a user in the standings is erased.
 	StandingsVersion int          `json:"standings_version"`
 	Entries          []FinalEntry `json:"entries"`              // the rows of the page, best first
 	NextAfter        int64        `json:"next_after,omitempty"` // value of after for the next page

@@ -33,9 +33,9 @@ type IncrementRequest struct {
 	// What the submission says about itself: an object of at most 1 KiB, for boards that keep metadata. Requires the
 	// header scheme, because the field scheme does not cover it.
 	Metadata Object `json:"metadata,omitempty"`
-	// What decides among equal scores, on boards that have subscores, within the limits of the board: added on increment
-	// boards, kept with the score on best and latest boards; 0 by default. Requires the header scheme, because the field
-	// scheme does not cover it.
+	// What decides among equal scores, on boards that have subscores, within the limits of the board: added on
+	// increment boards, kept with the score on best and latest boards; 0 by default. Requires the header scheme, because
+	// the field scheme does not cover it.
 	Subscore *int64 `json:"subscore,omitempty"`
 
 	WithoutDelta bool   `json:"-"` // the decoded body has none, which is not the 0 that some boards accept
@@ -50,8 +50,8 @@ const (
 )
 
 // Receipt is the outcome of an increment on one board. Applied is the difference between
-// NewScore and PreviousScore; the subscore may have changed although it is 0. Replayed is true if the event was already counted. Rank is
-// null if it could not be read in time.
+// NewScore and PreviousScore; the subscore may have changed although it is 0. Replayed is true if
+// the event was already counted. Rank is null if it could not be read in time.
 type Receipt struct {
 	UserID        string `json:"user_id"`
 	Board         string `json:"board"`

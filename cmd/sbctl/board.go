@@ -127,8 +127,8 @@ func newBoardCreateCmd(p *program) *cobra.Command {
 	f.Int64("max-delta", 0, "maximum delta (default 1000000; on best and latest boards the maximum score)")
 	f.Int64("min-score", 0, "minimum score (default −(2^53 − 1))")
 	f.Int64("max-score", 0, "maximum score (default 2^53 − 1)")
-	f.StringVar(&r.Subscore, "subscore", "", "which `subscore` ranks first among equal scores: none (submissions have no "+
-		"subscore, the default), highest or lowest")
+	f.StringVar(&r.Subscore, "subscore", "", "which `subscore` ranks first among equal scores: none (submissions "+
+		"have no subscore, the default), highest or lowest")
 	f.Int64("min-subscore", 0, "minimum subscore of an increment (default −(2^53 − 1))")
 	f.Int64("max-subscore", 0, "maximum subscore of an increment (default 2^53 − 1)")
 	f.StringVar(&r.Metadata, "metadata", "", "who sees metadata of standings: none (it is not kept), self or public")

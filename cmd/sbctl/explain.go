@@ -80,7 +80,8 @@ func explanation(e *client.RankExplanation) []string {
 			r.AsOf.Format(time.RFC3339Nano), degradedNote(r.Degraded, r.DegradedReason)))
 	default:
 		lines = append(lines, fmt.Sprintf("reads return %s with %s; they include all changes up to at least %s%s, and "+
-			"PostgreSQL was read as of %s", ordinal(r.Rank), withSubscore(r.Score, r.Subscore), r.AsOf.Format(time.RFC3339Nano),
+			"PostgreSQL was read as of %s", ordinal(r.Rank), withSubscore(r.Score, r.Subscore),
+			r.AsOf.Format(time.RFC3339Nano),
 			degradedNote(r.Degraded, r.DegradedReason), e.AsOf.Format(time.RFC3339Nano)))
 	}
 	return lines

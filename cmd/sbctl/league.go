@@ -16,7 +16,8 @@ func newLeagueCmd(p *program) *cobra.Command {
 	return newNounCmd("league", "Show places, cohorts and outcomes of leagues", `
   sbctl league place weekly --user ada
   sbctl league cohort weekly 4711`,
-		newLeaguePlaceCmd(p), newLeagueCohortCmd(p), newLeagueCohortsCmd(p), newLeagueHistoryCmd(p), newLeagueRecomputeCmd(p))
+		newLeaguePlaceCmd(p), newLeagueCohortCmd(p), newLeagueCohortsCmd(p), newLeagueHistoryCmd(p),
+		newLeagueRecomputeCmd(p))
 }
 
 func newLeaguePlaceCmd(p *program) *cobra.Command {

@@ -14,7 +14,8 @@ func TestVerdictsEndTheRun(t *testing.T) {
 	for verdict, want := range map[string]error{
 		report.Passed: nil, report.Scaled: nil, report.Failed: errCheckFailed, report.Undecidable: errCheckFailed,
 	} {
-		if got := verdictError(&report.Report{Verdict: verdict}); !errors.Is(got, want) || (got == nil) != (want == nil) {
+		got := verdictError(&report.Report{Verdict: verdict})
+		if !errors.Is(got, want) || (got == nil) != (want == nil) {
 			t.Errorf("%s: got %v, want %v", verdict, got, want)
 		}
 		if got := verdictError(&report.Report{Verdict: verdict, Cut: true}); !errors.Is(got, context.Canceled) {

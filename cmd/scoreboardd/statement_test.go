@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/scoreboard/scoreboard/client"
-	"github.com/scoreboard/scoreboard/internal/buildinfo"
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/buildinfo"
 )
 
 // Statements over HTTP: pages, permissions and invalid requests.

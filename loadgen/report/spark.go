@@ -71,7 +71,8 @@ func (r *Report) where(c criteria.Criterion) (drawn, words string) {
 		return "", ""
 	}
 	words = fmt.Sprintf("missed in %.0f of %.0f s, from %.0f s to %.0f s; worst at %.0f s: %s",
-		min(float64(missed)*width, r.Seconds), r.Seconds, r.Timeline[first].At, min(r.Timeline[last].At+width, r.Seconds),
+		min(float64(missed)*width, r.Seconds), r.Seconds, r.Timeline[first].At,
+		min(r.Timeline[last].At+width, r.Seconds),
 		r.Timeline[worst].At, shownValue(c, value(&r.Timeline[worst])))
 	return spark.Columns(columns, top, 1, spark.Blocks)[0], words
 }

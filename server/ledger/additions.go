@@ -92,7 +92,8 @@ func isAddition(in *scoreboard.Increment, policy *scoreboard.IngestPolicy) bool 
 		return false // the version of the rules is compared with the default board only
 	}
 	if in.Source.Internal() || in.Delta == 0 || in.Objection != nil || in.OnlyIfBetter || in.IfPeriod != "" ||
-		in.Subscore != nil || in.Metadata != "" || in.ActionID != [16]byte{} || in.ActionTime != (scoreboard.ActionTime{}) {
+		in.Subscore != nil || in.Metadata != "" || in.ActionID != [16]byte{} ||
+		in.ActionTime != (scoreboard.ActionTime{}) {
 		return false
 	}
 	return policy == nil || policy.Anomalies.Off() && policy.Rules.Of(in.Action) == nil &&

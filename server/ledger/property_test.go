@@ -528,7 +528,8 @@ func (m *machine) check(t *rapid.T) {
 			got := m.memory.scores[ledger.ScoreKey{User: user, Board: id}]
 			hidden := got.Version > 0 &&
 				(!exists || m.model.status[user] == scoreboard.UserBanned || m.model.private[user])
-			if got.Value != score.Score || got.Subscore != score.Subscore || got.Exists != exists || got.Hidden != hidden {
+			if got.Value != score.Score || got.Subscore != score.Subscore || got.Exists != exists ||
+				got.Hidden != hidden {
 				t.Fatalf("%s on %s: %+v, want %d, exists %t, hidden %t", user, id, got, score, exists, hidden)
 			}
 			if b.Mode != scoreboard.ModeIncrement && exists && !got.ReachedAt.Equal(reached) {

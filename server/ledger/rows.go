@@ -72,7 +72,8 @@ func (r *Rows) Len() int { return len(r.Users) }
 
 // add appends a row and returns its index.
 func (r *Rows) add(
-	in *scoreboard.Increment, hash [16]byte, receipt scoreboard.Receipt, board *scoreboard.Board, s *Score, changed bool,
+	in *scoreboard.Increment, hash [16]byte, receipt scoreboard.Receipt, board *scoreboard.Board, s *Score,
+	changed bool,
 	shard int16,
 ) int {
 	n := len(r.Users)

@@ -142,8 +142,8 @@ func (t *Trial) judge(r *TrialRow, next scoreboard.Pair) (rule, detail string) {
 	in := scoreboard.Increment{
 		User: t.user, Delta: r.Delta, Event: scoreboard.EventID{UUID: r.Event}, Country: r.Country,
 	}
-	found := t.rules.Anomalies.Detect(&in, []scoreboard.BoardID{t.board.ID}, []int64{int64(next.Score - t.to.Score)}, r.At,
-		t.buffer[t.start:t.end])
+	moves := []int64{int64(next.Score - t.to.Score)}
+	found := t.rules.Anomalies.Detect(&in, []scoreboard.BoardID{t.board.ID}, moves, r.At, t.buffer[t.start:t.end])
 	if len(found) == 0 {
 		return "", ""
 	}

@@ -186,7 +186,8 @@ func TestRuleOfSubscores(t *testing.T) {
 		want     wire.Code
 	}{
 		"within": {"win", new(Score(8)), ""}, "none": {"win", nil, ""},
-		"above": {"win", new(Score(9)), wire.CodeDeltaOutOfRange}, "below": {"win", new(Score(-3)), wire.CodeDeltaOutOfRange},
+		"above":     {"win", new(Score(9)), wire.CodeDeltaOutOfRange},
+		"below":     {"win", new(Score(-3)), wire.CodeDeltaOutOfRange},
 		"no bounds": {"any", new(Score(99)), ""},
 	} {
 		in := Increment{Delta: 1, Action: c.action, Subscore: c.subscore}
@@ -195,7 +196,8 @@ func TestRuleOfSubscores(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"sub=", "sub=1", "sub=2:1", "sub=0:0", "sub=a:1"} {
-		if _, err := ParseRules([]string{"win:0:3;" + text}); err == nil || !strings.Contains(err.Error(), "invalid sub") {
+		_, err := ParseRules([]string{"win:0:3;" + text})
+		if err == nil || !strings.Contains(err.Error(), "invalid sub") {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

@@ -49,8 +49,15 @@ func boards(t *rapid.T, run int) []scoreboard.BoardID {
 	names := [][]scoreboard.BoardID{{"sum"}, {"low"}, {"tight"}, {"sum", "low"}, {"low", "tight", "sum"}}
 	if rapid.IntRange(0, 60).Draw(t, "odd") == 0 {
 		names = [][]scoreboard.BoardID{
-			{"best"}, {"required"}, {"nowhere"}, {"best", "sum"}, {"few"}, {"few", "sum"}, {"noted"},
-			{"pair"}, {"pair", "sum"},
+			{"best"},
+			{"required"},
+			{"nowhere"},
+			{"best", "sum"},
+			{"few"},
+			{"few", "sum"},
+			{"noted"},
+			{"pair"},
+			{"pair", "sum"},
 		}
 	}
 	var drawn []scoreboard.BoardID

@@ -34,8 +34,8 @@ func TestLockedCohortIsSkipped(t *testing.T) {
 	slow.Do(t, `commit`)
 	record(t, s, increment("dan", 1, "e1", "busy"))
 	members := leagueMembers(t, conn, period)
-	if a, b, c, d := members["ada"].cohort, members["bob"].cohort, members["cy"].cohort, members["dan"].cohort; a == b ||
-		b == 0 || c != b || d != a {
+	a, b, c, d := members["ada"].cohort, members["bob"].cohort, members["cy"].cohort, members["dan"].cohort
+	if a == b || b == 0 || c != b || d != a {
 		t.Errorf("ada is in cohort %d, bob in %d, cy in %d, dan in %d; want bob and cy in another one", a, b, c, d)
 	}
 	checkCohorts(t, conn, period, 3)

@@ -44,7 +44,8 @@ func createLeague(
 // addSubscores gives a league subscores, of which the highest ranks first.
 func addSubscores(t testing.TB, conn *backends.Conn, league scoreboard.BoardID) {
 	t.Helper()
-	conn.Do(t, `update boards set subscore = 'highest', min_subscore = -9, max_subscore = 9 where family_id = $1`, league)
+	conn.Do(t, `update boards set subscore = 'highest', min_subscore = -9, max_subscore = 9 where family_id = $1`,
+		league)
 }
 
 // nextSeason begins season n of a league, which ends the one before.

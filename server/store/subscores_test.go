@@ -114,7 +114,8 @@ func TestLedgerAddsUpToSubscores(t *testing.T) {
 			for i := range chunk {
 				a := &chunk[i]
 				key, subKey := b.Keys(scoreboard.Pair{Score: a.Score, Subscore: a.Subscore})
-				if a.Expected != int64(a.Score) || a.ExpectedSubscore != int64(a.Subscore) || a.Key != key || a.SubKey != subKey {
+				if a.Expected != int64(a.Score) || a.ExpectedSubscore != int64(a.Subscore) ||
+					a.Key != key || a.SubKey != subKey {
 					t.Errorf("%s on %s: got %+v", a.User, b.ID, a)
 				}
 				sums++
@@ -156,7 +157,8 @@ func TestImportOfSubscores(t *testing.T) {
 		}
 		want := func(score, subscore int64) {
 			t.Helper()
-			if n := conn.Count(t, `select count(*) from scores where board_id = $1 and score = $2 and subscore = $3`, b.ID,
+			if n := conn.Count(t, `select count(*) from scores where board_id = $1 and score = $2 and subscore = $3`,
+				b.ID,
 				score, subscore); n != 1 {
 				t.Errorf("%s: the score is not %d, %d", mode, score, subscore)
 			}

@@ -32,7 +32,8 @@ func TestFinalStandingsShareRanks(t *testing.T) {
 			}
 		}
 		id := cupOf(t, s, &scoreboard.Board{
-			ID: scoreboard.BoardID(fmt.Sprint("ties", seed)), Order: order, Ties: scoreboard.TiesShared, Subscore: subscore,
+			ID: scoreboard.BoardID(fmt.Sprint("ties", seed)), Order: order,
+			Ties: scoreboard.TiesShared, Subscore: subscore,
 		}, scores, func(user scoreboard.UserID) *scoreboard.Score { return subscores[user] })
 		of := func(user scoreboard.UserID) (n scoreboard.Score) {
 			if s := subscores[user]; s != nil {

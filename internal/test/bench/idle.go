@@ -65,7 +65,9 @@ func Idle(ctx context.Context, o Options) error {
 		}
 	}
 	took := r.watch(r.idle, "with scoreboardd", []watched{
-		{"scoreboardd", r.daemon.Process.Pid}, {"PostgreSQL", r.Postgres.PID()}, {"Kafka", r.Kafka.PID()},
+		{"scoreboardd", r.daemon.Process.Pid},
+		{"PostgreSQL", r.Postgres.PID()},
+		{"Kafka", r.Kafka.PID()},
 		{"Redis", r.Redis.PID()},
 	})
 	if err := r.printStatements(ctx, db, took); err != nil {

@@ -45,7 +45,8 @@ func (d *deliveries) subscribe(ctx context.Context) error {
 	go func() { _ = server.Serve(l) }()
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	status, err := d.server.Call(ctx, d.cluster.Nodes[0].URL(), http.MethodPost, "/v1/admin/webhooks", map[string]any{
-		"url": "http://" + l.Addr().String(), "types": []string{"reward.granted"}, "boards": []string{boardStars, boardCup},
+		"url": "http://" + l.Addr().String(), "types": []string{"reward.granted"},
+		"boards": []string{boardStars, boardCup},
 	}, nil)
 	if err != nil || status >= 300 {
 		return fmt.Errorf("create a webhook: status %d, %w", status, err)

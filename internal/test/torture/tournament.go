@@ -105,8 +105,8 @@ func (r *tournament) upcoming() int {
 	return len(r.all)
 }
 
-// joiner has users join seasons, each at several nodes at once, until ctx ends. Half of the seasons are full before they
-// begin, and users try to join the others after their start.
+// joiner has users join seasons, each at several nodes at once, until ctx ends. Half of the seasons
+// are full before they begin, and users try to join the others after their start.
 func (r *tournament) joiner(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		user, i := r.users[rng.IntN(len(r.users))], r.upcoming()

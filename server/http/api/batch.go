@@ -76,7 +76,8 @@ func (h *batches) batch(c *gin.Context, caller *auth.Claims) error {
 			continue
 		}
 		for j := range o.Receipts {
-			results[i].Receipts = append(results[i].Receipts, h.subscores.receiptJSON(c.Request.Context(), &o.Receipts[j]))
+			receipt := h.subscores.receiptJSON(c.Request.Context(), &o.Receipts[j])
+			results[i].Receipts = append(results[i].Receipts, receipt)
 		}
 	}
 	respond(c, http.StatusOK, wire.BatchResults{Results: results})

@@ -565,8 +565,8 @@ func adminOperations() []operation {
 			{"division", "integer", "only cohorts of this division; 1 is the lowest"},
 			{"after", "integer", "next_after of the previous page"},
 			{"limit", "integer", "maximum number of cohorts, 1 to 1000; 100 by default"},
-		}, wire.Cohorts{}, notFound), "By their ids, in the order in which they were opened. The board is a league, for "+
-			"its current period, or a period."),
+		}, wire.Cohorts{}, notFound), "By their ids, in the order in which they were opened. The board is a league, "+
+			"for its current period, or a period."),
 		described(write("POST /v1/admin/leagues/:board/recompute", "Recompute the outcomes of a period of a league",
 			wire.LeagueRecomputeRequest{}, wire.LeagueRecomputed{}, notFound, conflict),
 			"From the ledger without the events that reversals and voids name; the sealed standings stay. A "+

@@ -188,7 +188,8 @@ func boardActions(b *wire.Board, family bool) (out []link) {
 		}
 		edits = append(edits,
 			changeLink("board-tiers", "Tiers", "board", b.Board, "tiers", wire.TiersText(b.Tiers)),
-			changeLink("board-appearance", "Appearance", "board", b.Board, "title", b.Title, "description", b.Description,
+			changeLink("board-appearance", "Appearance", "board", b.Board, "title", b.Title,
+				"description", b.Description,
 				"color", b.Color, "image", b.Image),
 			changeLink("board-partitions", "Partitions", "board", b.Board, "partitions", strconv.Itoa(b.Partitions)),
 		)

@@ -17,7 +17,8 @@ func makeChanges() map[string]*change {
 	out := make(map[string]*change)
 	for _, group := range [][]*change{
 		userChanges(), scoreChanges(), boardChanges(), tierChanges(), appearanceChanges(), tournamentChanges(),
-		rewardChanges(), letterChanges(), integrityChanges(), keyChanges(), webhookChanges(), settingChanges(), jobChanges(),
+		rewardChanges(), letterChanges(), integrityChanges(), keyChanges(), webhookChanges(), settingChanges(),
+		jobChanges(),
 		importChanges(),
 	} {
 		for _, ch := range group {

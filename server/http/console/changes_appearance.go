@@ -34,8 +34,8 @@ func appearanceChanges() []*change {
 			},
 		},
 		effect: func(v url.Values) string {
-			return "The pages of " + v.Get("board") + " show this within seconds; what is empty is removed. Scores do " +
-				"not change."
+			return "The pages of " + v.Get("board") + " show this within seconds; what is empty is removed. " +
+				"Scores do not change."
 		},
 		command: func(v url.Values) []string {
 			words := []string{"board", "set", v.Get("board")}

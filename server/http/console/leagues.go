@@ -29,7 +29,9 @@ func cohortList(board string, league *wire.League) *list[wire.CohortFill] {
 		noMatch: "The division has no cohort in this period.",
 		filters: []filter{{Name: "division", Label: "Division", Options: divisions}},
 		columns: []column[wire.CohortFill]{
-			{"cohort", "Cohort", func(f wire.CohortFill) cell { return reference(cohortHref(board, f.Cohort), f.Cohort) }},
+			{"cohort", "Cohort", func(f wire.CohortFill) cell {
+				return reference(cohortHref(board, f.Cohort), f.Cohort)
+			}},
 			{"division", "Division", func(f wire.CohortFill) cell { return number(int64(f.Division)) }},
 			{"players", "Players", func(f wire.CohortFill) cell { return number(f.Players) }},
 			{"size", "Places", func(f wire.CohortFill) cell { return number(f.Size) }},
@@ -189,7 +191,8 @@ func (c *views) cohort(w http.ResponseWriter, r *http.Request, s *session) error
 	return table(c, w, r, s, standingList(board, id), "list", &view{
 		Title: fmt.Sprintf("Cohort %d of %s", id, board), Section: "boards",
 		Crumbs: []link{
-			{Label: "Boards", Href: Root + "/boards"}, {Label: board, Href: boardHref(board)},
+			{Label: "Boards", Href: Root + "/boards"},
+			{Label: board, Href: boardHref(board)},
 			{Label: "League", Href: leagueHref(board)},
 		},
 	})

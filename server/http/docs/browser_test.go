@@ -78,15 +78,15 @@ func TestDocsInBrowser(t *testing.T) {
 	// Questions find what explains them, misspelt words too.
 	for question, want := range map[string]string{
 		"tounament": "Tournaments", "how do I rotate signing keys": "Signing: Keys", "pseudonim": "Privacy: Pseudonyms",
-		"backup and restroe": "Backup", "leage divisions": "Leagues",
+		"backup and restroe": "Backup", "leage divisions": "Leagues", //nolint:misspell // as somebody types it
 	} {
 		var first string
 		run(
 			chromedp.Navigate(server.URL+"/docs"), chromedp.WaitVisible("#search-words", chromedp.ByQuery),
 			chromedp.SendKeys("#search-words", question, chromedp.ByQuery),
 			chromedp.WaitVisible("#search-found [aria-selected=true] a", chromedp.ByQuery),
-			chromedp.Poll(`document.querySelector("#search-words").value && document.querySelector("#search-count").textContent`,
-				nil),
+			chromedp.Poll(`document.querySelector("#search-words").value &&
+				document.querySelector("#search-count").textContent`, nil),
 			chromedp.Text("#search-found [aria-selected=true] b", &first, chromedp.ByQuery),
 		)
 		if !strings.HasPrefix(first, want) {

@@ -20,7 +20,7 @@
   const options = {
     boost: {heading: 4, title: 3}, weights: {fuzzy: 0.3, prefix: 0.4}, prefix: (word) => word.length > 2,
     fuzzy: (word) => word.length > 4 ? 0.2 : false,
-    boostDocument: (_, word, section) => records.has(section.page.replace(/^api-.*/, 'api')) ? 0.5 : section.whole ? 1.2 : 1,
+    boostDocument: (_, word, section) => records.has(section.page.replace(/^api-.*/, 'api')) ? 0.25 : section.whole ? 1.2 : 1,
   };
 
   const load = () => index ??= Promise.all([

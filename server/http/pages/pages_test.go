@@ -145,7 +145,8 @@ func TestSubscoresAreShown(t *testing.T) {
 	t.Parallel()
 	b := &Board{Shown: "football", ID: "football", Limit: 10, Pairs: true, Top: &scoreboard.Top{
 		Total: 4, Entries: []scoreboard.Entry{
-			{Rank: 1, User: "reds", Score: 9, Subscore: 12}, {Rank: 2, User: "blues", Score: 9, Subscore: -3},
+			{Rank: 1, User: "reds", Score: 9, Subscore: 12},
+			{Rank: 2, User: "blues", Score: 9, Subscore: -3},
 			{Rank: 3, User: "greens", Score: 9, Subscore: -3},
 			{Rank: 4, User: "whites", Score: scoreboard.MaxScore, Subscore: -scoreboard.MaxScore},
 		},

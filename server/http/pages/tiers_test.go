@@ -15,7 +15,9 @@ func TestPageNamesTiers(t *testing.T) {
 		t.Errorf("a board without tiers: %s", page)
 	}
 	b.Tiers = scoreboard.Tiers{
-		{Name: "champion", Rank: 1}, {Name: "master", Rank: 1500}, {Name: "gold", Percent: 12_500},
+		{Name: "champion", Rank: 1},
+		{Name: "master", Rank: 1500},
+		{Name: "gold", Percent: 12_500},
 		{Name: "silver", Score: new(scoreboard.Score(1000))},
 	}
 	const best = `Tiers <span><b>champion</b> rank 1</span> <span><b>master</b> up to rank 1,500</span> ` +

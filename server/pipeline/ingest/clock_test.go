@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,11 +16,14 @@ func TestSystemClockIsSet(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		ahead := time.Hour // the database's clock
-		var down error
-		reads := 0
+		var down atomic.Bool
+		var reads atomic.Int64
 		c := NewClock(func(context.Context) (time.Time, error) {
-			reads++
-			return time.Now().Add(ahead), down
+			reads.Add(1)
+			if down.Load() {
+				return time.Time{}, errors.New("the database does not answer")
+			}
+			return time.Now().Add(ahead), nil
 		}, slog.New(slog.DiscardHandler))
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
@@ -38,12 +42,11 @@ func TestSystemClockIsSet(t *testing.T) {
 			}
 			synctest.Wait()
 		}
-		want := func(n int, about string) {
+		want := func(n int64, about string) {
 			t.Helper()
-			if reads != n {
-				t.Errorf("%s: measured %d times, want %d", about, reads, n)
+			if got := reads.Swap(0); got != n {
+				t.Errorf("%s: measured %d times, want %d", about, got, n)
 			}
-			reads = 0
 			time.Sleep(2 * clockRetry)
 		}
 		check("at first")
@@ -62,7 +65,7 @@ func TestSystemClockIsSet(t *testing.T) {
 		synctest.Wait()
 		check("after it was suspended")
 		want(1, "after it was suspended")
-		down = errors.New("the database does not answer")
+		down.Store(true)
 		change(3*time.Second, 0)
 		for range 90 {
 			check("set during an outage")

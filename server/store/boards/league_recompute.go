@@ -172,7 +172,8 @@ func recompute(
 		return nil, err
 	}
 	players, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (p recomputed, err error) {
-		err = row.Scan(&p.Cohort, &p.User, &p.at.Key, &p.at.SubKey, &p.at.ReachedAt, &p.Division, &p.RankBefore, &p.players,
+		err = row.Scan(&p.Cohort, &p.User, &p.at.Key, &p.at.SubKey, &p.at.ReachedAt, &p.Division,
+			&p.RankBefore, &p.players,
 			&p.StepBefore, &p.decided, &p.moved)
 		p.at.ReachedAt, p.at.User = p.at.ReachedAt.UTC(), p.User
 		if to, folded := standings[p.User]; folded {

@@ -40,7 +40,8 @@ func TestExplanationsAddUp(t *testing.T) {
 			}
 			s := e.Sources
 			sum := s.Submitted + s.Adjusted + s.Reversed + s.Reinstated + s.Imported + s.Archived
-			if e.Place.Score != score || e.Place.Subscore != subscore || sum != score || e.Place.Rank != rank(board, lines, i) {
+			if e.Place.Score != score || e.Place.Subscore != subscore || sum != score ||
+				e.Place.Rank != rank(board, lines, i) {
 				t.Errorf("%s on %s: got %+v and %+v, want %d points from all sources and rank %d", user, board, e.Place,
 					s, score, rank(board, lines, i))
 			}
@@ -62,7 +63,8 @@ func TestExplanationsAddUp(t *testing.T) {
 					at   int
 					what string
 				}{{e.Above, i - 1, "above"}, {e.Below, i + 1, "below"}} {
-					if n.at == j && (n.got == nil || n.got.User != name || n.got.Score != points || n.got.Subscore != sub ||
+					if n.at == j && (n.got == nil || n.got.User != name ||
+						n.got.Score != points || n.got.Subscore != sub ||
 						n.got.Rank != rank(board, lines, j)) {
 						t.Errorf("%s on %s: %s is %+v, want %s", user, board, n.what, n.got, other)
 					}

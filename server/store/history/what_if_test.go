@@ -56,7 +56,8 @@ func newHistory(
 	h := &history{
 		t: t, s: s, conn: conn, rng: rand.New(rand.NewPCG(seed, 0)), banned: make(map[scoreboard.UserID]bool),
 		board: scoreboard.Board{
-			ID: "b", Family: "b", Mode: mode, Order: order, Subscore: cmp.Or(subscore...), Status: scoreboard.StatusActive,
+			ID: "b", Family: "b", Mode: mode, Order: order,
+			Subscore: cmp.Or(subscore...), Status: scoreboard.StatusActive,
 			MinDelta: -100, MaxDelta: 100,
 			MinScore: -10, MaxScore: 100_000, Created: time.Now().Add(-time.Hour),
 		},
@@ -130,7 +131,9 @@ func (h *history) importScore(user scoreboard.UserID) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	records := []scoreboard.ImportRecord{{User: user, Score: scoreboard.Score(1 + h.rng.IntN(60)), Subscore: h.subscore()}}
+	records := []scoreboard.ImportRecord{{
+		User: user, Score: scoreboard.Score(1 + h.rng.IntN(60)), Subscore: h.subscore(),
+	}}
 	out, err := h.s.Imports.WriteImport(h.t.Context(), i.ID, records, because("import.records"))
 	if err != nil {
 		h.t.Fatal(err)

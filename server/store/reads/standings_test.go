@@ -274,8 +274,8 @@ func TestStandingsWithoutSubscoresAreFilledAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := conn.Count(t, `select count(*) from standings_state where fill_user is null and as_of is not null`); n != 1 ||
-		generation() != filled+3 {
+	n := conn.Count(t, `select count(*) from standings_state where fill_user is null and as_of is not null`)
+	if n != 1 || generation() != filled+3 {
 		t.Errorf("generation %d, %d states are complete; want %d passes without another filling", generation(), n, 3)
 	}
 	page, err := s.Reads.Page(t.Context(), global, nil, 10)
@@ -444,7 +444,8 @@ func TestOwnScoreIsNotBehind(t *testing.T) {
 	}
 	l, err := s.Reads.List(t.Context(), global, []scoreboard.UserID{"new", "u1", "u3", "u4", "u0", "nobody"})
 	if err != nil || fmt.Sprint(l.Entries, l.Missing, l.Total) !=
-		"[{1 u4 150 0 <nil> false} {2 u1 120 0 <nil> false} {3 new 35 0 <nil> false} {5 u0 10 0 <nil> false}] [u3 nobody] 5" {
+		"[{1 u4 150 0 <nil> false} {2 u1 120 0 <nil> false} {3 new 35 0 <nil> false} {5 u0 10 0 <nil> false}] "+
+			"[u3 nobody] 5" {
 		t.Errorf("got %+v, %v", l, err)
 	}
 	page, err := s.Reads.Page(t.Context(), global, nil, 10)
