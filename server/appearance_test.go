@@ -109,7 +109,7 @@ func TestAppearanceInBrowser(t *testing.T) {
 			_, _, body := request(t, http.MethodGet, n.URL+path, "", nil)
 			return strings.Contains(body, "cdn.invalid")
 		})
-		for theme, want := range map[string]string{"dark": "rgb(255, 238, 0)", "light": "rgb(125, 117, 0)"} {
+		for theme, want := range map[string]string{"dark": "rgb(255, 238, 0)", "light": "rgb(124, 115, 0)"} {
 			v.run(chromedp.Navigate(n.URL + path + "?theme=" + theme))
 			got := v.value(`(() => {
 				const e = document.createElement("i"); e.style.color = "var(--accent)"

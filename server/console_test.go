@@ -470,7 +470,7 @@ func TestConsoleChanges(t *testing.T) {
 		"webhook-create": true, "webhook-rotate": true,
 		"webhook-delete": true, "import": true, "board-label": true,
 		"board-partitions": true, "board-attempts": true, "board-tiers": true, "board-metadata": true,
-		"board-join": true, "board-appearance": true,
+		"board-join": true, "board-appearance": true, "board-subscore": true,
 	}
 	entries := func() int64 { return db.Count(t, `select count(*) from audit_log`) }
 	for _, c := range cases {

@@ -225,8 +225,10 @@ func cohortsForOperators(t *testing.T, h *harness, n *node, c *client.Client, co
 	visit := newVisitor(t, n.Ops).signIn(h.token("olga", auth.ScopeOperate, time.Hour))
 	link := fmt.Sprintf(`href="/console/boards/stars/league/cohorts/%d"`, cohort)
 	for page, texts := range map[string][]string{
-		"/console/boards/stars":                                        {`href="/console/boards/stars/league"`},
-		"/console/boards/stars/league":                                 {link, "3 rows", "at most 4; 3 for anyone to move"},
+		"/console/boards/stars": {`href="/console/boards/stars/league"`},
+		"/console/boards/stars/league": {
+			link, "3 rows", "at most 4; 3 for anyone to move",
+		},
 		"/console/boards/stars/league?user=dan":                        {"1 of 3", "safe"},
 		"/console/boards/stars/league?user=new":                        {"none: nothing was submitted in this period"},
 		"/console/boards/stars/league?division=2":                      {"The division has no cohort in this period."},

@@ -34,8 +34,8 @@ type IncrementRequest struct {
 	// header scheme, because the field scheme does not cover it.
 	Metadata Object `json:"metadata,omitempty"`
 	// What decides among equal scores, on boards that have subscores, within the limits of the board: added on
-	// increment boards, kept with the score on best and latest boards; 0 by default. Requires the header scheme, because
-	// the field scheme does not cover it.
+	// increment boards, kept with the score on best and latest boards; 0 by default. Requires the header scheme,
+	// because the field scheme does not cover it.
 	Subscore *int64 `json:"subscore,omitempty"`
 
 	WithoutDelta bool   `json:"-"` // the decoded body has none, which is not the 0 that some boards accept

@@ -12,8 +12,10 @@ func TestAppearance(t *testing.T) {
 		given Appearance
 		field string // that is refused; "": none
 	}{
-		"nothing":                 {},
-		"all":                     {given: Appearance{"Ring of fire", "Best lap, any car.", "#1E5Fd8", "https://a.example/b.png"}},
+		"nothing": {},
+		"all": {
+			given: Appearance{"Ring of fire", "Best lap, any car.", "#1E5Fd8", "https://a.example/b.png"},
+		},
 		"markup":                  {given: Appearance{Title: `<script>"'&`}},
 		"several scripts":         {given: Appearance{Title: "Гонка / Race / レース 🏁"}},
 		"a longest title":         {given: Appearance{Title: strings.Repeat("é", MaxTitle)}},
@@ -34,7 +36,9 @@ func TestAppearance(t *testing.T) {
 		"a list in the host":      {given: Appearance{Image: "https://cdn.example,evil/a.png"}, field: "image"},
 		"a wildcard":              {given: Appearance{Image: "https://*/a.png"}, field: "image"},
 		"a port":                  {given: Appearance{Image: "https://cdn.example:8443/a;b,c.png?x='"}},
-		"a long image":            {given: Appearance{Image: "https://a.example/" + strings.Repeat("a", 512)}, field: "image"},
+		"a long image": {
+			given: Appearance{Image: "https://a.example/" + strings.Repeat("a", 512)}, field: "image",
+		},
 	} {
 		got := c.given
 		err := got.Normalize()

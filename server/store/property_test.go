@@ -57,7 +57,14 @@ func drawSubmission(t *rapid.T, maxKind int) submission {
 		s.delta, s.good = rapid.Int64Range(1, 3).Draw(t, "delta"), true
 	case kind < 8:
 		s.boards = rapid.SampledFrom([][]scoreboard.BoardID{
-			{"high"}, {"low"}, {"high", "low"}, {"last"}, {"goals"}, {"duel"}, {"draw"}, {"duel", "high"},
+			{"high"},
+			{"low"},
+			{"high", "low"},
+			{"last"},
+			{"goals"},
+			{"duel"},
+			{"draw"},
+			{"duel", "high"},
 			{"sum", "goals"},
 		}).Draw(t, "boards")
 		s.delta, s.good = rapid.Int64Range(-3, 3).Draw(t, "delta"), true
