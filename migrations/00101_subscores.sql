@@ -123,23 +123,33 @@ $$;
 -- +goose StatementBegin
 do $$
 declare
-    refused  text := 'b.metadata is null';
-    repeated text := 'if repeats is not null then';
-    body     text := pg_get_functiondef('add_increments'::regproc);
+    edits text[] := array[
+        'b.metadata is null', 'b.metadata is null and b.subscore is null',
+        'repeats bigint[];', 'repeats bigint[];
+    paired boolean; -- one of them counts on a board with subscores',
+        'r.event_id = h.event_id and not r.internal))', 'r.event_id = h.event_id and not r.internal)),
+            bool_or(h.new_subscore is not null)',
+        'known_times, known_reversed
+        from', 'known_times, known_reversed, paired
+        from',
+        '-- The sums again', 'if paired then
+            raise sqlstate ''SB001'';
+        end if;
+        ' || '-- The sums again'];
+    body  text := pg_get_functiondef('add_increments'::regproc);
+    times integer;
 begin
     if position('b.subscore is null' in body) > 0 then
         return; -- this file was interrupted
     end if;
-    if length(body) - length(replace(body, refused, '')) <> 2 * length(refused)
-        or length(body) - length(replace(body, repeated, '')) <> length(repeated) then
-        raise exception 'add_increments is not the function that this migration changes';
-    end if;
-    execute replace(replace(body, refused, refused || ' and b.subscore is null'), repeated, repeated || '
-        if exists (select from unnest(repeats) as t(n) cross join lateral (select from user_score_histories as h
-                where h.user_id = row_users[t.n] and h.event_id = events[t.n] and (h.source = ''admin'') = false
-                    and h.new_subscore is not null offset 0) as h) then
-            raise sqlstate ''SB001'';
-        end if;');
+    for i in 1 .. cardinality(edits) by 2 loop
+        times := (length(body) - length(replace(body, edits[i], ''))) / length(edits[i]);
+        if times <> (case when i = 1 then 2 else 1 end) then
+            raise exception 'add_increments is not the function that this migration changes';
+        end if;
+        body := replace(body, edits[i], edits[i + 1]);
+    end loop;
+    execute body;
 end
 $$;
 -- +goose StatementEnd
@@ -150,7 +160,17 @@ do $$
 declare
     body text := replace(pg_get_functiondef('add_increments'::regproc), ' and b.subscore is null', '');
 begin
-    execute regexp_replace(body, '(if repeats is not null then)\s+if exists [^;]+then\s+raise sqlstate ''SB001'';\s+end if;', '\1');
+    body := replace(body, '
+    paired boolean; -- one of them counts on a board with subscores', '');
+    body := replace(body, ',
+            bool_or(h.new_subscore is not null)', '');
+    body := replace(body, ', paired
+        from', '
+        from');
+    execute replace(body, 'if paired then
+            raise sqlstate ''SB001'';
+        end if;
+        ', '');
 end
 $$;
 -- +goose StatementEnd

@@ -40,6 +40,7 @@ declare
     maxs bigint[];
     revisions bigint[];
     repeats bigint[];
+    paired boolean; -- one of them counts on a board with subscores
 begin
     outcome := 'unusual';
     -- Shared; freeze and rollover take it exclusively. The status is read in a separate
@@ -84,20 +85,19 @@ begin
     where exists (select from user_score_histories as h
         where h.user_id = t.u and h.event_id = t.e and (h.source = 'admin') = false and h.recorded_at >= since offset 0);
     if repeats is not null then
-        if exists (select from unnest(repeats) as t(n) cross join lateral (select from user_score_histories as h
-                where h.user_id = row_users[t.n] and h.event_id = events[t.n] and (h.source = 'admin') = false
-                    and h.new_subscore is not null offset 0) as h) then
-            raise sqlstate 'SB001';
-        end if;
         select array_agg(t.n), array_agg(h.board_id), array_agg(h.payload_hash), array_agg(h.applied),
             array_agg(h.previous_score), array_agg(h.new_score), array_agg(h.version), array_agg(h.recorded_at),
             array_agg(exists (select from reversals as r
-                where r.user_id = h.user_id and r.event_id = h.event_id and not r.internal))
+                where r.user_id = h.user_id and r.event_id = h.event_id and not r.internal)),
+            bool_or(h.new_subscore is not null)
         into known_rows, known_boards, known_hashes, known_applied, known_previous, known_scores, known_versions,
-            known_times, known_reversed
+            known_times, known_reversed, paired
         from unnest(repeats) as t(n) cross join lateral (select * from user_score_histories as h
             where h.user_id = row_users[t.n] and h.event_id = events[t.n] and (h.source = 'admin') = false
                 and h.recorded_at >= since offset 0) as h;
+        if paired then
+            raise sqlstate 'SB001';
+        end if;
         -- The sums again, without the repeats.
         with kept as (
             select t.n, t.pair, (sum(t.delta) over w)::bigint as so_far, row_number() over w as nth
