@@ -19,7 +19,7 @@ var largeTypes = map[string]int{
 	// One method for each request of the API, and nothing else: a program calls few of
 	// them, finds them by name in one list, and declares an interface of those that it
 	// calls. Groups would add a word to every call, and the same table of requests.
-	"client.Client": 134,
+	"client.Client": 135,
 }
 
 func TestTypesHaveFewMethods(t *testing.T) {
