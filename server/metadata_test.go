@@ -272,7 +272,7 @@ func TestNoReadShowsHiddenMetadata(t *testing.T) {
 	}
 }
 
-// A past board shows the metadata of whoever has not moved since, and that of nobody else: it would be of another
+// A past board shows the metadata of users who have not moved since, and of no others: it would be of another
 // submission. The rule of the board decides who sees it, as in other reads.
 func TestMetadataOfPastBoards(t *testing.T) {
 	t.Parallel()

@@ -57,7 +57,7 @@ func (b *Board) PositionOf(p Pair, reached time.Time, user UserID) Position {
 	return Position{Key: key, SubKey: subKey, ReachedAt: reached, User: user}
 }
 
-// Better reports whether p is ahead of q, whoever reached it first.
+// Better reports whether p is ahead of q, regardless of when they were reached.
 func (b *Board) Better(p, q Pair) bool {
 	key, subKey := b.Keys(p)
 	otherKey, otherSubKey := b.Keys(q)

@@ -281,7 +281,7 @@ func TestClosedBoardRejectsAllButRepeats(t *testing.T) {
 	}
 }
 
-// A catalog reads the boards again exactly if any has changed; whoever changed it.
+// A catalog reads the boards again if any of them has changed, and only then.
 func TestCatalogReadsWhatHasChanged(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
