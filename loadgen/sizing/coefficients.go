@@ -78,8 +78,8 @@ var table = [coefficients]Coefficient{
 	postgresUser:      {"PostgreSQL, per user", 152, "bytes", bytesBench, bytesCommit, bytesDay},
 	postgresUserBoard: {"PostgreSQL, per user and board", 345, "bytes", bytesBench, bytesCommit, bytesDay},
 	leaguePlayer: {
-		"PostgreSQL, per player and period of a league", 501, "bytes",
-		"go test ./server/store -bench LeagueDecision/1000000", "5e8ae79b", "2026-11-29",
+		"PostgreSQL, per player and period of a league", 499, "bytes",
+		"go test ./server/store -bench LeagueEnd/1000000", "f251f954", "2026-11-29",
 	},
 	ledgerRow:     {"ledger with its indexes, per increment", 322, "bytes", bytesBench, bytesCommit, bytesDay},
 	outboxRow:     {"outbox with its indexes, per increment", 217, "bytes", bytesBench, bytesCommit, bytesDay},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 )
 
 // readBench reads boards of an installation.
@@ -157,10 +158,17 @@ func (r *rig) fillScores(ctx context.Context, board string, n int) error {
 		return err
 	}
 	defer c.Close()
-	if _, err := c.Rebuild(ctx, client.JobRequest{Board: board}, func(client.JobLine) {}); err != nil {
-		return err
+	for tries := 0; ; tries++ {
+		_, err := c.Rebuild(ctx, client.JobRequest{Board: board}, func(client.JobLine) {})
+		if err == nil {
+			return r.awaitRanking(ctx, board, int64(n))
+		}
+		// The daemon may have noticed the rows by itself, and rebuild the board already.
+		if wire.CodeOf(err) != wire.CodeConflict || tries == 1_000 {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
-	return r.awaitRanking(ctx, board, int64(n))
 }
 
 // awaitRanking waits until Redis has a number of users of a board.

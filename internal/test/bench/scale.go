@@ -58,10 +58,14 @@ type scaleBench struct{ *rig }
 
 // measure posts increments to nodes and prints a line.
 func (r scaleBench) measure(ctx context.Context, c *curve, size int, nodes []*rig, next func() (string, string)) error {
-	before, ledger, err := r.used(ctx, nodes)
+	if err := r.settle(ctx, nodes); err != nil {
+		return err
+	}
+	ledger, err := r.ledgerRows(ctx)
 	if err != nil {
 		return err
 	}
+	before := r.cpu(nodes)
 	var mu sync.Mutex
 	locked := func() (user, board string) {
 		mu.Lock()
@@ -86,7 +90,8 @@ func (r scaleBench) measure(ctx context.Context, c *curve, size int, nodes []*ri
 	if _, err := r.drain(ctx); err != nil {
 		return err
 	}
-	after, now, err := r.used(ctx, nodes)
+	after := r.cpu(nodes)
+	now, err := r.ledgerRows(ctx)
 	if err != nil {
 		return err
 	}
@@ -105,16 +110,38 @@ func (r scaleBench) measure(ctx context.Context, c *curve, size int, nodes []*ri
 	return nil
 }
 
-// used is the CPU time of all daemons and of the backends, and the rows of the ledger.
-func (r scaleBench) used(ctx context.Context, nodes []*rig) (cpu [4]time.Duration, rows int64, err error) {
-	cpu = r.cpus()
+// settle waits until what the filling left behind is done: the backends' own work on it, and the daemons' checks.
+func (r scaleBench) settle(ctx context.Context, nodes []*rig) error {
+	if err := r.exec(ctx, `checkpoint`); err != nil {
+		return err
+	}
+	const busy = 800 * time.Millisecond // of CPU time in a second; 20,000 idle boards take nearly as much
+	last := 2 * busy
+	for tries := 0; last > busy && tries < 60; tries++ {
+		before := r.cpu(nodes)
+		time.Sleep(time.Second)
+		after := r.cpu(nodes)
+		last = 0
+		for i := range after {
+			last += after[i] - before[i]
+		}
+	}
+	return nil
+}
+
+func (r scaleBench) ledgerRows(ctx context.Context) (int64, error) {
+	return r.queryInt(ctx, `select count(*) from user_score_histories`)
+}
+
+// cpu is the CPU time of all daemons and of the backends.
+func (r scaleBench) cpu(nodes []*rig) [4]time.Duration {
+	cpu := r.cpus()
 	for _, n := range nodes {
 		if n.daemon != r.daemon {
 			cpu[0] += cpuOf(n.daemon.Process.Pid)
 		}
 	}
-	rows, err = r.queryInt(ctx, `select count(*) from user_score_histories`)
-	return cpu, rows, err
+	return cpu
 }
 
 // byNodes adds nodes with the role api; the first node has all roles.
@@ -199,7 +226,7 @@ func (r scaleBench) byRows(ctx context.Context) (curve, error) {
 	c := curve{what: "rows"}
 	for _, want := range r.scaleRows {
 		for {
-			have, err := r.queryInt(ctx, `select count(*) from user_score_histories`)
+			have, err := r.ledgerRows(ctx)
 			if err != nil {
 				return c, err
 			}
