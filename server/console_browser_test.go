@@ -118,6 +118,7 @@ func TestConsoleInBrowser(t *testing.T) {
 	db := backends.Connect(t, h.postgres)
 	furnish(t, n, db)
 	play(t, n)
+	playInLeague(t, n)
 	b := newTab(t, n.Ops)
 	accessible := func(name string) {
 		t.Helper()
@@ -142,6 +143,12 @@ func TestConsoleInBrowser(t *testing.T) {
 		t.Helper()
 		b.open(path, 1360, "light")
 		accessible(name)
+		var odd string // a cell that is no cell, whose borders do not meet the others'
+		b.run(chromedp.Evaluate(`[...document.querySelectorAll("td")].find(e =>
+			getComputedStyle(e).display != "table-cell")?.outerHTML ?? ""`, &odd))
+		if odd != "" {
+			t.Errorf("%s has a cell that is drawn as something else: %.200s", name, odd)
+		}
 		if *screens != "" {
 			b.open(path, 390, "light")
 			b.picture(name + "-phone")
@@ -185,6 +192,8 @@ func TestConsoleInBrowser(t *testing.T) {
 		{"board", "/console/boards/global"},
 		{"family", "/console/boards/days"},
 		{"rewards", "/console/boards/cup:zero/rewards"},
+		{"league", "/console/boards/stars:one/league"},
+		{"cohort", "/console/boards/stars:one/league/cohorts/1"},
 		{"leaderboard", "/console/players"},
 		{"player", "/console/players/ada"},
 		{"event", "/console/players/alice/events/" + event + "?" + url.Values{
@@ -289,24 +298,34 @@ func (b *tab) picture(name string) {
 	}
 }
 
+// playInLeague has the players of play score in a league of cohorts of eight.
+func playInLeague(t *testing.T, n *node) {
+	t.Helper()
+	ends := time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC)
+	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	if _, err := root.CreateBoard(t.Context(), client.BoardRequest{
+		Board: "stars", Period: "season", Season: "one", EndsAt: &ends,
+		League: &client.League{Divisions: 3, CohortSize: 8, Min: 4, Promote: new(2), Relegate: new(2)},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range gamers {
+		if _, err := root.Submit(t.Context(), client.Increment{User: name, Board: "stars", Delta: int64(400 - 30*i)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// gamers are the players of play and playInLeague.
+var gamers = []string{
+	"ada", "grace", "linus", "barbara", "dennis", "ken", "margaret", "donald", "edsger", "radia", "hedy",
+}
+
 // play has players score.
 func play(t *testing.T, n *node) {
 	t.Helper()
 	game := n.client("game", auth.ScopeUpdate)
-	names := []string{
-		"ada",
-		"grace",
-		"linus",
-		"barbara",
-		"dennis",
-		"ken",
-		"margaret",
-		"donald",
-		"edsger",
-		"radia",
-		"hedy",
-	}
-	for i, name := range names {
+	for i, name := range gamers {
 		for round := range 3 {
 			_, err := game.Submit(t.Context(), client.Increment{
 				User: name, Delta: int64(1000 - 70*i + 13*round),
