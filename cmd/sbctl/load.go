@@ -66,7 +66,7 @@ must drain. The rate that it finds then runs for --duration. Use a dedicated ser
 Exit code 3: no rate was sustained.`,
 		Example: trimExamples(`
   sbctl load run --rate 1000..10000/60s --users 100000 --out out/load
-  sbctl load run --rate 500 --threshold "api.p95 < 200ms,errors < 0.1%"
+  sbctl load run --rate 500 --threshold "p(95)<200ms,errors<1%"
   sbctl load run --rate 2000 --duration 1m --reads 0.5 --repeats 0.05 --mode async
   sbctl load run --find-max --rate 2000 --duration 2m --users 10000 --out out/max`),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -130,7 +130,7 @@ Exit code 3: no rate was sustained.`,
 	flags.BoolVar(&findMax, "find-max", false, "search for the highest sustained rate, starting at --rate")
 	flags.StringVar(&shard, "shard", "", "share of the load for this generator, such as 2/5")
 	flags.StringSliceVar(&thresholds, "threshold", nil,
-		"limit that fails the run, such as 'api.p95 < 200ms' or 'errors < 0.1%' (repeatable, or a list with commas)")
+		"limit that fails the run, such as 'p(95)<200ms' or 'errors<1%' (repeatable, or a list with commas)")
 	flags.StringVar(&ops, "ops", "", opsFlagUsage)
 	flags.IntVar(&load.Connections, "connections", load.Connections, "maximum number of requests in flight")
 	flags.StringVar(&out, "out", "", "directory for the record and the reports (default: out/load/DATE-TIME-PROCESS)")

@@ -94,9 +94,12 @@ type Criterion struct {
 	unit   unit
 }
 
+// percentile is how k6 and the users who come from it name a percentile of the latency.
+var percentile = regexp.MustCompile(`^p\(([0-9.]+)\)`)
+
 var grammar = regexp.MustCompile(`^([a-z0-9.]+)\s*(<=|>=|==|<|>)\s*([0-9.]+)\s*([a-z%/]*)$`)
 
-// Parse parses a criterion.
+// Parse parses a criterion. "p(95)" stands for "api.p95", as k6 writes it.
 func Parse(text, source string) (Criterion, error) {
 	c, err := parse(strings.TrimSpace(text))
 	if err != nil {
@@ -107,9 +110,9 @@ func Parse(text, source string) (Criterion, error) {
 }
 
 func parse(text string) (Criterion, error) {
-	m := grammar.FindStringSubmatch(text)
+	m := grammar.FindStringSubmatch(percentile.ReplaceAllString(text, "api.p$1"))
 	if m == nil {
-		return Criterion{}, errors.New("want NAME <=|>=|==|<|> NUMBER UNIT")
+		return Criterion{}, errors.New("want NAME <=|>=|==|<|> NUMBER UNIT, such as p(95)<200ms or errors<1%")
 	}
 	c := Criterion{Name: m[1], Op: m[2]}
 	var known bool
