@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -118,7 +119,7 @@ func TestConsoleInBrowser(t *testing.T) {
 	db := backends.Connect(t, h.postgres)
 	furnish(t, n, db)
 	play(t, n)
-	playInLeague(t, n)
+	cohort := playInLeague(t, n)
 	b := newTab(t, n.Ops)
 	accessible := func(name string) {
 		t.Helper()
@@ -193,7 +194,7 @@ func TestConsoleInBrowser(t *testing.T) {
 		{"family", "/console/boards/days"},
 		{"rewards", "/console/boards/cup:zero/rewards"},
 		{"league", "/console/boards/stars:one/league"},
-		{"cohort", "/console/boards/stars:one/league/cohorts/1"},
+		{"cohort", "/console/boards/stars:one/league/cohorts/" + strconv.FormatInt(cohort, 10)},
 		{"leaderboard", "/console/players"},
 		{"player", "/console/players/ada"},
 		{"event", "/console/players/alice/events/" + event + "?" + url.Values{
@@ -220,9 +221,11 @@ func TestConsoleInBrowser(t *testing.T) {
 		{"error", "/console/players/nobody"},
 	} {
 		examine(p[0], p[1])
+		if failed := strings.Contains(b.text("main"), "did not work"); failed != (p[0] == "error") {
+			t.Errorf("%s shows an error: %t", p[0], failed)
+		}
 	}
-	if got := b.text("main"); !strings.Contains(got, "nobody") && !strings.Contains(got, "Not") &&
-		!strings.Contains(got, "did not work") {
+	if got := b.text("main"); !strings.Contains(got, "nobody") {
 		t.Errorf("the page of an unknown player shows %q", got)
 	}
 	for _, change := range []string{"user-ban?user=ada", "user-freeze?user=ada", "rebuild?board=global"} {
@@ -298,8 +301,8 @@ func (b *tab) picture(name string) {
 	}
 }
 
-// playInLeague has the players of play score in a league of cohorts of eight.
-func playInLeague(t *testing.T, n *node) {
+// playInLeague has the players of play score in a league of cohorts of eight, and returns the first cohort.
+func playInLeague(t *testing.T, n *node) int64 {
 	t.Helper()
 	ends := time.Date(2098, 1, 1, 0, 0, 0, 0, time.UTC)
 	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
@@ -314,6 +317,11 @@ func playInLeague(t *testing.T, n *node) {
 			t.Fatal(err)
 		}
 	}
+	page, err := root.Cohorts(t.Context(), "stars", 0, 0, 1)
+	if err != nil || len(page.Cohorts) != 1 {
+		t.Fatalf("got %+v, %v", page, err)
+	}
+	return page.Cohorts[0].Cohort
 }
 
 // gamers are the players of play and playInLeague.
