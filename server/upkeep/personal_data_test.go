@@ -101,7 +101,8 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 	}
 	r.conn.Do(
 		t,
-		`insert into board_standings select board_id, 1, user_id, score, order_key, reached_at from scores
+		`insert into board_standings (board_id, rank, user_id, score, order_key, reached_at)
+select board_id, 1, user_id, score, order_key, reached_at from scores
 where user_id = $1 and board_id = 'sum'`,
 		user,
 	)
