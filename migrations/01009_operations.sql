@@ -1,17 +1,17 @@
 -- Why: what operators set and run: settings in force, jobs of all nodes, imports, webhooks.
 
 -- +goose Up
-create sequence knob_versions;
+create sequence setting_versions;
 
 -- A row is a setting that operators have changed: the value in force, without a deployment, on
 -- every node. The audit log has the operator, origin and reason of each change.
-create table knobs (
+create table settings (
     name       text collate "C" not null,
     value      text,            -- null: the deployed value
-    version    bigint not null default nextval('knob_versions'),
+    version    bigint not null default nextval('setting_versions'),
     changed_at timestamptz not null default clock_timestamp(),
     changed_by text not null,
-    constraint knobs_pkey primary key (name)
+    constraint settings_pkey primary key (name)
 );
 
 -- A row is the owner of a task that only one process should run. A row instead of a session
