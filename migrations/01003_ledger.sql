@@ -156,21 +156,6 @@ create table reversals (
     constraint reversals_pkey primary key (user_id, event_id, internal)
 );
 
--- A daemon of the version before does not set internal.
--- +goose StatementBegin
-create function set_reversal_space() returns trigger
-language plpgsql as $$
-begin
-    if new.internal is null then
-        new.internal := not exists (select from user_score_histories as h
-            where h.user_id = new.user_id and h.event_id = new.event_id and h.source <> 'admin');
-    end if;
-    return new;
-end
-$$;
--- +goose StatementEnd
-create trigger reversals_space before insert on reversals for each row execute function set_reversal_space();
-
 -- A row is an event that was accepted with 202 and then rejected, so that its outcome can be
 -- read. Recorded events are in the ledger. An event may be accepted again after it was
 -- rejected, and then it is pending: the time of acceptance says which attempt a rejection
@@ -181,7 +166,7 @@ create table rejected_events (
     payload_hash bytea not null,
     error_code   text not null,
     message      text not null,
-    accepted_at  timestamptz,
+    accepted_at  timestamptz not null,
     rejected_at  timestamptz not null default clock_timestamp(),
     constraint rejected_events_pkey primary key (user_id, event_id)
 );
@@ -191,13 +176,12 @@ create index rejected_events_age on rejected_events (rejected_at);
 -- leaves both or neither, so no token is used up without a receipt. A token belongs to one
 -- user, whose row is locked; the primary key is a second safeguard.
 create table used_action_tokens (
+    user_id   text collate "C" not null,
     action_id uuid not null,
     event_id  uuid not null, -- the event that used it
     used_at   timestamptz not null default clock_timestamp(),
-    user_id   text collate "C",
-    constraint used_action_tokens_pkey primary key (action_id)
+    constraint used_action_tokens_pkey primary key (user_id, action_id)
 );
-create unique index used_action_tokens_user on used_action_tokens (user_id, action_id);
 create index used_action_tokens_age on used_action_tokens (used_at);
 
 -- A row is a key that signs requests.
