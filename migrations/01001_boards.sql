@@ -21,15 +21,10 @@ create table boards (
     max_score      bigint not null default 9007199254740991,
     bounds_version bigint not null default 1,
     attempts       bigint not null default 0, -- events of a user in a period; 0: no limit
-    -- Among equal scores, the subscore decides before the time does. Null: none. On a board
-    -- with subscores, min_delta and max_delta are beyond every delta, so that a daemon that
-    -- knows no subscores rejects its increments; the bounds are in pair_min_delta and
-    -- pair_max_delta.
+    -- Among equal scores, the subscore decides before the time does. Null: none.
     subscore       text,
     min_subscore   bigint,
     max_subscore   bigint,
-    pair_min_delta bigint,
-    pair_max_delta bigint,
     -- Periods.
     period         text not null default 'none',
     schedule       text, -- five fields of cron; only with the period cron
@@ -42,7 +37,7 @@ create table boards (
     -- league stored (league_decided_at). After an interruption of any length the next run
     -- finds the missing steps.
     standings_hash    bytea,
-    standings_version smallint, -- of the hash; null: format 1, if there is a hash
+    standings_version smallint, -- the format of the hash
     standings_users   bigint,
     announced_at      timestamptz,
     league            jsonb,    -- null: none
@@ -58,7 +53,8 @@ create table boards (
     join_required        boolean not null default false,
     late_join            boolean not null default false, -- also after the period has begun
     max_players          bigint not null default 0,      -- of a period; 0: no limit
-    -- A board of teams ranks what its members have on another board.
+    -- A board of teams ranks what its members have on another board. It takes no increments:
+    -- min_delta and max_delta are beyond every delta.
     source_board text collate "C", -- null: no board of teams
     aggregate    text,
     best_of      integer,
@@ -93,8 +89,6 @@ create table boards (
     constraint boards_subscores_check check (
         num_nonnulls(min_subscore, max_subscore) = case when subscore is null then 0 else 2 end
         and min_subscore <= max_subscore and min_subscore >= -9007199254740991 and max_subscore <= 9007199254740991),
-    constraint boards_pair_delta_check check ((pair_min_delta is null) = (pair_max_delta is null)
-        and (subscore is not null or pair_min_delta is null) and pair_min_delta <= pair_max_delta),
     constraint boards_period_check check (period in ('none', 'daily', 'weekly', 'monthly', 'season', 'cron')),
     constraint boards_schedule_check check ((period = 'cron') = (schedule is not null)),
     constraint boards_week_start_check check (week_start between 1 and 7),

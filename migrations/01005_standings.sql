@@ -29,18 +29,15 @@ create table standings_cursors (
 
 -- The one row is how far the standings are.
 create table standings_state (
-    single           boolean not null default true,
-    cluster          text,        -- whose transaction ids the cursors have; null: must be filled again
-    generation       bigint not null default 0, -- incremented by each pass
-    -- The last pass of a daemon that knows subscores: what others put has no sub_key, and if
-    -- another one has passed since, standings are filled again.
-    pairs_generation bigint not null default 0,
-    fill_user        text collate "C", -- the last score that was copied, with fill_board; null: all are
-    fill_board       text collate "C",
-    as_of            timestamptz, -- all that was committed before is in standings; null: not filled
-    pending_at       timestamptz, -- the next as_of, once all below pending_xid is in standings
-    pending_xid      xid8,
-    passed_at        timestamptz not null default clock_timestamp(),
+    single      boolean not null default true,
+    cluster     text,        -- whose transaction ids the cursors have; null: must be filled again
+    generation  bigint not null default 0, -- incremented by each pass
+    fill_user   text collate "C", -- the last score that was copied, with fill_board; null: all are
+    fill_board  text collate "C",
+    as_of       timestamptz, -- all that was committed before is in standings; null: not filled
+    pending_at  timestamptz, -- the next as_of, once all below pending_xid is in standings
+    pending_xid xid8,
+    passed_at   timestamptz not null default clock_timestamp(),
     constraint standings_state_pkey primary key (single),
     constraint standings_state_single_check check (single)
 ) with (fillfactor = 30);
@@ -106,8 +103,7 @@ begin
         on conflict (board_id, user_id) do update set order_key = excluded.order_key, sub_key = excluded.sub_key,
             reached_at = excluded.reached_at, recorded_at = excluded.recorded_at, revision = excluded.revision,
             hidden = excluded.hidden
-        -- Also the standing of this revision, which a daemon of the version before may have put.
-        where s.revision < excluded.revision or s.revision = excluded.revision and s.sub_key <> excluded.sub_key
+        where s.revision < excluded.revision
     )
     select (select count(*) from piece), last.user_id, last.board_id into copied, state.fill_user, state.fill_board
     from (values (true)) as one
@@ -158,8 +154,8 @@ create table board_standings (
     subscore    bigint not null default 0,
     sub_key     bigint not null default 0,
     reached_at  timestamptz not null,
-    salt        bytea,  -- null: of an erased user, or sealed in format 1
-    leaf        bytea,  -- null: sealed in format 1
+    salt        bytea, -- null: of an erased user
+    leaf        bytea,
     constraint board_standings_pkey primary key (board_id, rank)
 );
 create unique index board_standings_user on board_standings (board_id, user_id);
@@ -170,8 +166,6 @@ create function unlink_standing() returns trigger
 language plpgsql as $$
 begin
     new.salt := null;
-    update boards set standings_hash = ''
-    where board_id = new.board_id and standings_hash is not null and standings_version is null;
     return new;
 end
 $$;
@@ -181,29 +175,6 @@ create trigger unlink_standing before update of user_id on board_standings
 
 -- rank_in_standings returns the rank that a position would have in final standings, by
 -- bisection: they are in the order of positions.
--- +goose StatementBegin
-create function rank_in_standings(board text, users bigint, key bigint, reached timestamptz, who text) returns bigint
-language plpgsql stable as $$
-declare
-    low    bigint := 0; -- ahead of the position, or 0
-    high   bigint := users;
-    middle bigint;
-    ahead  boolean;
-begin
-    while low < high loop
-        middle := low + (high - low + 1) / 2;
-        select (s.order_key, s.reached_at, s.user_id) < (key, reached, who collate "C") into ahead
-        from board_standings as s where s.board_id = board and s.rank = middle;
-        if ahead then
-            low := middle;
-        else
-            high := middle - 1;
-        end if;
-    end loop;
-    return low + 1;
-end
-$$;
--- +goose StatementEnd
 -- +goose StatementBegin
 create function rank_in_standings(board text, users bigint, key bigint, sub bigint, reached timestamptz,
     who text) returns bigint
