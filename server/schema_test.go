@@ -75,7 +75,8 @@ func TestSchemaOfAnEarlierBuild(t *testing.T) {
 	db.Do(t, `create table goose_db_version (version_id bigint not null, is_applied boolean not null)`)
 	db.Do(t, `insert into goose_db_version select n, true from generate_series(0, 104) as n`)
 	n := h.launch(allRoles)
-	const want = `the database is at migration 104 of a build before 1.0.0, which cannot be upgraded: use an empty database`
+	const want = "the database is at migration 104 of a build before 1.0.0, which cannot be upgraded: " +
+		"use an empty database"
 	h.await("the reason", func() bool {
 		status, body := h.get(t, n.Ops+"/readyz", nil)
 		return status == http.StatusServiceUnavailable && strings.Contains(body, want) && strings.Contains(n.Log(), want)
