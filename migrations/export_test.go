@@ -2,19 +2,30 @@ package migrations
 
 import (
 	"context"
+	"fmt"
 	"testing"
-
-	"github.com/pressly/goose/v3"
+	"testing/fstest"
 )
 
-// UpTo applies the migrations up to a number.
-func UpTo(t *testing.T, url string, number int64) {
+// Baseline is the number of the first migration.
+const Baseline = baseline
+
+// UpNext applies the migrations and another one with a statement, as a later release would add it.
+func UpNext(ctx context.Context, t *testing.T, url, statement string) error {
 	t.Helper()
-	err := with(t.Context(), url, func(p *goose.Provider) error {
-		_, err := p.UpTo(context.Background(), number)
-		return err
-	})
+	later := fstest.MapFS{}
+	entries, err := files.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}
+	for _, e := range entries {
+		text, err := files.ReadFile(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		later[e.Name()] = &fstest.MapFile{Data: text}
+	}
+	name := fmt.Sprintf("%05d_next.sql", Latest()+1)
+	later[name] = &fstest.MapFile{Data: []byte("-- +goose Up\n" + statement + ";\n")}
+	return up(ctx, url, later)
 }

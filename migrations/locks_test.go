@@ -13,12 +13,16 @@ import (
 func TestMigrationsWaitShortlyForLocks(t *testing.T) {
 	t.Parallel()
 	url := backends.Postgres(t, nil)
-	migrations.UpTo(t, url, 22) // the next one changes reversals
+	if err := migrations.Up(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
 	long, other := backends.Connect(t, url), backends.Connect(t, url)
 	long.Do(t, `begin`)
 	long.Do(t, `select count(*) from reversals`)
 	ended := make(chan error, 1)
-	go func() { ended <- migrations.Up(t.Context(), url) }()
+	go func() {
+		ended <- migrations.UpNext(t.Context(), t, url, `alter table reversals add column test integer`)
+	}()
 	waits := `select count(*) from pg_locks where relation = 'reversals'::regclass and not granted`
 	for range 2 { // attempts
 		for other.Count(t, waits) == 0 {
@@ -35,4 +39,5 @@ func TestMigrationsWaitShortlyForLocks(t *testing.T) {
 	if err := <-ended; err != nil {
 		t.Fatal(err)
 	}
+	other.Do(t, `select test from reversals`)
 }

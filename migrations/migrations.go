@@ -5,6 +5,10 @@
 //
 // The role that applies them owns the schema. Grant lets the daemon's role, if it is
 // another one, use it without the right to change it.
+//
+// The first files, from 01000 to 01009, are the schema of release 1.0, by subject. Later ones
+// change it while daemons of the release before still run: they expand first and contract a
+// release later. No file can be undone.
 package migrations
 
 import (
@@ -12,6 +16,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strconv"
 	"time"
 
@@ -42,8 +47,12 @@ const (
 
 // Up applies every pending migration to the database at url. A migration that cannot
 // have its locks within a minute is undone and an error; those before it stay.
-func Up(ctx context.Context, url string) error {
-	return with(ctx, url, func(p *goose.Provider) error {
+//
+// A database of a build before 1.0.0 is an EarlierBuildError, and nothing is written to it.
+func Up(ctx context.Context, url string) error { return up(ctx, url, files) }
+
+func up(ctx context.Context, url string, files fs.FS) error {
+	return with(ctx, url, files, func(p *goose.Provider) error {
 		for attempt := 1; ; attempt++ {
 			_, err := p.Up(ctx)
 			var refused *pgconn.PgError
@@ -66,7 +75,7 @@ func Up(ctx context.Context, url string) error {
 // Status lists all migrations in order.
 func Status(ctx context.Context, url string) ([]Version, error) {
 	var versions []Version
-	err := with(ctx, url, func(p *goose.Provider) error {
+	err := with(ctx, url, files, func(p *goose.Provider) error {
 		all, err := p.Status(ctx)
 		for _, m := range all {
 			v := Version{Number: m.Source.Version, Name: m.Source.Path}
@@ -91,7 +100,7 @@ func parseURL(url string) (*pgx.ConnConfig, error) {
 	return c, nil
 }
 
-func with(ctx context.Context, url string, do func(*goose.Provider) error) (err error) {
+func with(ctx context.Context, url string, files fs.FS, do func(*goose.Provider) error) (err error) {
 	c, err := parseURL(url)
 	if err != nil {
 		return err
@@ -108,12 +117,14 @@ func with(ctx context.Context, url string, do func(*goose.Provider) error) (err 
 		}
 		return fmt.Errorf("reach the database to migrate: %w", err)
 	}
+	if err := refuseEarlierBuild(ctx, db); err != nil {
+		return err
+	}
 	locker, err := lock.NewPostgresSessionLocker()
 	if err != nil {
 		return fmt.Errorf("create the migration lock: %w", err)
 	}
-	provider, err := goose.NewProvider(goose.DialectPostgres, db, files,
-		goose.WithSessionLocker(locker), goose.WithGoMigrations(eventIndexMigration()))
+	provider, err := goose.NewProvider(goose.DialectPostgres, db, files, goose.WithSessionLocker(locker))
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}

@@ -18,7 +18,7 @@ func Latest() int64 {
 	if err != nil { // they are embedded
 		panic(err)
 	}
-	latest := int64(eventIndexVersion)
+	latest := int64(0)
 	for _, e := range entries {
 		number, _, _ := strings.Cut(e.Name(), "_")
 		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
@@ -37,6 +37,9 @@ func Problem(number int64) (detail, nextStep string) {
 	switch {
 	case number == 0:
 		return "the database has no schema", migrate
+	case number < baseline:
+		e := &EarlierBuildError{number}
+		return e.Detail(), e.nextStep()
 	case number < latest:
 		return fmt.Sprintf("the database is at migration %d, and this version needs %d", number, latest), migrate
 	case number > supported:

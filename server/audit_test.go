@@ -47,7 +47,7 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		var all []string
 		for _, table := range []string{
 			"boards", "keys", "key_secrets", "dead_letters", "outbox_score_updates",
-			"profiles", "users", "scores", "user_score_histories", "knobs", "voids", "void_events", "flags",
+			"profiles", "users", "scores", "user_score_histories", "settings", "voids", "void_events", "flags",
 			"reversals", "rejected_events", "board_standings", "audit_log", "imports", "import_scores",
 			"webhooks", "webhook_secrets", "webhook_deliveries", "friends", "teams", "team_members",
 			"user_privacy", "private_users", "jobs", "board_rules", "reward_tables", "reward_bands", "reward_boards",

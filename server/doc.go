@@ -81,7 +81,8 @@
 //
 //   - The ledger is the table with a row for every event and board. Package ledger decides
 //     which rows a batch writes, store/internal/ledgertx runs that decision in a transaction,
-//     and increments/add_increments.sql is the shorter way of a batch that only adds up.
+//     and the function add_increments (migrations/01003_ledger.sql) is the shorter way of a batch that
+//     only adds up.
 //   - To seal is to fix rows by a hash, so that a later change shows: those of the audit
 //     trail, and the final standings of a board. Secrets, cookies and cursors are encrypted.
 //   - A board in one piece has one set of keys in Redis, one in partitions has several.

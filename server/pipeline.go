@@ -466,7 +466,7 @@ func (s boardNotices) Follow(ctx context.Context, do func(scoreboard.Notice), ba
 		if n.Top != nil {
 			switch board := s.board(ctx, n.Board); {
 			case board == nil, board.HasSubscores() != n.Subscores && len(n.Top.Entries) > 0:
-				n.Top = nil // a version that knows no subscores has built the board
+				n.Top = nil // the board in Redis is not as it was built
 			default:
 				n.Top.Subscores = board.HasSubscores()
 				if board.SharesRanks() {

@@ -10,12 +10,10 @@ import (
 
 	"github.com/scoreboard/scoreboard/client"
 	"github.com/scoreboard/scoreboard/client/wire"
-	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/http/auth"
 )
 
-// Ids that the server makes come in by no token and no request. Those that came before are
-// still read and moderated.
+// Ids that the server makes come in by no token and no request.
 func TestReservedIDsComeInNowhere(t *testing.T) {
 	t.Parallel()
 	h, n := dialectNode(t, "auth-dev-issuer", "true")
@@ -99,52 +97,5 @@ func TestReservedIDsComeInNowhere(t *testing.T) {
 	}
 	if _, err := root.Ban(ctx, "team:ants", "test"); err != nil {
 		t.Errorf("an operator cannot ban a reserved id: %v", err)
-	}
-}
-
-// A user whose id was accepted before it was reserved is still read, exported, moderated and erased.
-func TestReservedIDsFromBefore(t *testing.T) {
-	t.Parallel()
-	h := newHarness(t)
-	n := h.start(allRoles, "transport", "direct")
-	db := backends.Connect(t, h.postgres)
-	ctx := t.Context()
-	root := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
-	for _, id := range []string{"erased-x", "role:x", "scoreboardd"} {
-		old := "old-" + strings.NewReplacer(":", "-").Replace(id)
-		if _, err := root.Submit(ctx, client.Increment{User: old, Delta: 7}); err != nil {
-			t.Fatal(err)
-		}
-		h.ranked(n, "global", old, 7)
-		for _, table := range []string{"users", "scores", "user_score_histories", "standings"} {
-			db.Do(t, `update `+table+` set user_id = $1 where user_id = $2`, id, old)
-		}
-		if _, err := root.Rebuild(ctx, client.JobRequest{Board: "global"}, nil); err != nil {
-			t.Fatal(err)
-		}
-		h.ranked(n, "global", id, 7)
-		if p, err := root.Score(ctx, id, client.PlaceQuery{}); err != nil || p.Score != 7 {
-			t.Errorf("%s is read as %+v, %v", id, p, err)
-		}
-		if s, err := root.Statement(ctx, id, client.StatementQuery{}); err != nil || len(s.Entries) != 1 {
-			t.Errorf("the statement of %s: %+v, %v", id, s, err)
-		}
-		status, _, text := request(t, http.MethodGet, n.URL+"/v1/admin/users/"+id+"/export", "",
-			bearer(h.token("root", auth.ScopeAdmin, time.Hour)))
-		if status != http.StatusOK || !strings.Contains(text, `"score":7`) {
-			t.Errorf("the export of %s: %d %s", id, status, text)
-		}
-		if _, err := root.Freeze(ctx, id, "a test"); err != nil {
-			t.Errorf("freeze %s: %v", id, err)
-		}
-		if _, err := root.Erase(ctx, id, "a test"); err != nil {
-			t.Errorf("erase %s: %v", id, err)
-		}
-		h.await("the erasure of "+id, func() bool {
-			return db.Count(t, `select count(*) from scores where user_id = $1 and version > 0`, id) == 0
-		})
-	}
-	if n := db.Count(t, `select sum(score) from scores`); n != 21 {
-		t.Errorf("the scores sum up to %d, want 21", n)
 	}
 }

@@ -66,6 +66,26 @@ func TestStopsWhileWaitingForTheSchema(t *testing.T) {
 	n.stop()
 }
 
+// A node on a database of a build before 1.0.0 is not ready, and says what to do.
+func TestSchemaOfAnEarlierBuild(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.postgres = backends.Postgres(t, nil)
+	db := backends.Connect(t, h.postgres)
+	db.Do(t, `create table goose_db_version (version_id bigint not null, is_applied boolean not null)`)
+	db.Do(t, `insert into goose_db_version select n, true from generate_series(0, 104) as n`)
+	n := h.launch(allRoles)
+	const want = "the database is at migration 104 of a build before 1.0.0, which cannot be upgraded: " +
+		"use an empty database"
+	h.await("the reason", func() bool {
+		status, body := h.get(t, n.Ops+"/readyz", nil)
+		return status == http.StatusServiceUnavailable && strings.Contains(body, want) && strings.Contains(n.Log(), want)
+	})
+	if got := db.Count(t, `select count(*) from pg_class where relnamespace = 'public'::regnamespace`); got != 1 {
+		t.Errorf("%d tables and indexes, want the one of migrations", got)
+	}
+}
+
 // An older schema is not ready, a newer one is as long as it is of the next release.
 func TestSchemaOfAnotherRelease(t *testing.T) {
 	t.Parallel()

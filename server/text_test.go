@@ -204,7 +204,7 @@ func (h *harness) dump(t testing.TB) string {
 	'scores', (select count(*) from scores), 'ledger', (select count(*) from user_score_histories),
 	'keys', (select count(*) from keys), 'secrets', (select count(*) from key_secrets),
 	'audit', (select count(*) from audit_log), 'profiles', (select count(*) from profiles),
-	'voids', (select count(*) from voids), 'settings', (select count(*) from knobs))::text`).Scan(&text)
+	'voids', (select count(*) from voids), 'settings', (select count(*) from settings))::text`).Scan(&text)
 	if err != nil {
 		t.Fatal(err)
 	}

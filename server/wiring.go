@@ -334,8 +334,7 @@ func (s *Server) makeMaintenance() error {
 	}
 	addresses := func() time.Duration { return s.settings.Current().Retention.Addresses }
 	s.add("moderation", upkeep.NewModeration(
-		s.store.Corrections, s.store.Privacy, s.store.Recovery, s.ranking, addresses,
-		s.config.Ledger.RepeatWindow(), s.upkeep))
+		s.store.Corrections, s.store.Privacy, s.ranking, addresses, s.config.Ledger.RepeatWindow(), s.upkeep))
 	return nil
 }
 

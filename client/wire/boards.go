@@ -266,13 +266,11 @@ type EndedBoard struct {
 
 // FinalStandings is the response of GET /v1/boards/{board}/standings.
 type FinalStandings struct {
-	Board         string    `json:"board"`
-	ClosedAt      time.Time `json:"closed_at"`
-	Users         int64     `json:"users"` // number of users in the final standings
-	StandingsHash string    `json:"standings_hash,omitempty"`
-	// Format of the hash: 2, 3 on boards with subscores, or 1 for standings of an earlier version, whose hash only
-	// operators see until a user in the standings is erased.
-	StandingsVersion int          `json:"standings_version"`
+	Board            string       `json:"board"`
+	ClosedAt         time.Time    `json:"closed_at"`
+	Users            int64        `json:"users"` // number of users in the final standings
+	StandingsHash    string       `json:"standings_hash"`
+	StandingsVersion int          `json:"standings_version"`    // format of the hash: 2, or 3 on boards with subscores
 	Entries          []FinalEntry `json:"entries"`              // the rows of the page, best first
 	NextAfter        int64        `json:"next_after,omitempty"` // value of after for the next page
 }
@@ -288,9 +286,8 @@ type FinalEntry struct {
 	ReachedAt time.Time `json:"reached_at"`
 	// Metadata of the submission that made the score, in exports of boards that keep it.
 	Metadata Object `json:"metadata,omitempty"`
-	// SHA-256 in hex over rank, user_id, score, in format 3 subscore, reached_at in microseconds of Unix time and salt;
-	// absent in format 1.
+	// SHA-256 in hex over rank, user_id, score, in format 3 subscore, reached_at in microseconds of Unix time and salt.
 	Leaf string `json:"leaf,omitempty"`
-	// Random, in hex; absent if the caller may not see the user's id, after an erasure, and in format 1.
+	// Random, in hex; absent if the caller may not see the user's id, and after an erasure.
 	Salt string `json:"salt,omitempty"`
 }

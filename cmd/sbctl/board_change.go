@@ -40,8 +40,7 @@ Tiers replace the current ones, also in the periods that have not ended. A user 
 first tier that holds: up to a rank, the first percent of the users, or up to a score.
 
 With --partitions, the ranking is spread over another number of Redis keys. It is
-rebuilt while it stays online; sbctl board show shows when it is done. All nodes must
-run a version that knows partitions.`,
+rebuilt while it stays online; sbctl board show shows when it is done.`,
 		Example: trimExamples(`
   sbctl board set arena --tag ranked,duel --region eu --platform pc
   sbctl board set global --require action-token --action-min 30s

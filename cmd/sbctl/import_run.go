@@ -181,13 +181,13 @@ func (r *importRun) examine(ctx context.Context, b *planned) error {
 	}
 	request := client.ImportRequest{Source: b.Source, Board: b.Board, DryRun: true}
 	if b.Create {
-		request.Board = "" // any: this finds an old server
+		request.Board = "" // any: this checks what the caller may do
 	}
 	before, err := r.c.StartImport(ctx, request)
 	if !b.Create {
 		b.Imported = before.Users
 	}
-	return withoutImports(err)
+	return err
 }
 
 // dropSubscores removes the subscores of the records if the board has none, and returns how many were not 0.
@@ -212,17 +212,6 @@ func (b *planned) addMetadataNote() {
 	case b.from.Unfit > 0:
 		b.NotImported = append(b.NotImported, fmt.Sprintf("the metadata of %d records, which is larger than %d bytes, "+
 			"nested too deep or has inexact integers", b.from.Unfit, scoreboard.MaxMetadata))
-	}
-}
-
-// withoutImports adds what to do about a node that has no imports.
-func withoutImports(err error) error {
-	if wire.CodeOf(err) != wire.CodeNotFound {
-		return err
-	}
-	return &hintedError{
-		fmt.Errorf("the server has no imports: %w", err),
-		"upgrade every node to at least this version, then run the same command again",
 	}
 }
 
@@ -312,7 +301,7 @@ func (r *importRun) write(ctx context.Context, b *planned, result *imported) err
 		}
 		out, err := r.c.ImportRecords(ctx, b.id, chunk)
 		if err != nil {
-			return withoutImports(err)
+			return err
 		}
 		result.Written, result.Unchanged = result.Written+out.Written, result.Unchanged+out.Unchanged
 		for _, sent := range chunk {
@@ -356,7 +345,7 @@ const comparedTop = 100
 func (r *importRun) verify(ctx context.Context, b *planned, result *imported) error {
 	summary, err := r.c.ImportSummary(ctx, b.id)
 	if err != nil {
-		return withoutImports(err)
+		return err
 	}
 	var digest uint64
 	for _, record := range b.records {

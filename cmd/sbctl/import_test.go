@@ -5,9 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -259,41 +256,5 @@ func TestInterruptedImportContinues(t *testing.T) {
 	statement, err := i.client.Statement(t.Context(), "u0", client.StatementQuery{})
 	if err != nil || len(statement.Entries) != 1 {
 		t.Errorf("the first user's events: got %+v, %v, want one", statement, err)
-	}
-}
-
-// A node of a version before imports answers that there is no such route: before anything
-// is written, or in the middle if only some nodes are old.
-func TestImportIntoOldServer(t *testing.T) {
-	t.Parallel()
-	i := newImporter(t)
-	target, err := url.Parse(i.server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "scores.csv")
-	if err := os.WriteFile(file, []byte("user_id,score\nann,7\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, missing := range []string{"/v1/admin/imports", "/records"} {
-		old := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			if strings.HasSuffix(r.In.URL.Path, missing) {
-				r.Out.URL.Path = "/v1/admin/unknown"
-			}
-		}})
-		defer old.Close()
-		env := append([]string{"SBCTL_SERVER=" + old.URL}, i.env[1:]...)
-		var out, errs bytes.Buffer
-		code := run(t.Context(), []string{"import", "csv", file, "--board", "global", "--yes", "--quiet"},
-			nil, &out, &errs, env)
-		lines := strings.Split(strings.TrimSpace(errs.String()), "\n")
-		if code != exitError || out.Len() > 0 || !strings.Contains(lines[0], "the server has no imports") ||
-			!strings.Contains(errs.String(), "upgrade every node") || strings.Contains(errs.String(), importResumes) {
-			t.Errorf("%s: exit code %d, %q, %q", missing, code, out.String(), errs.String())
-		}
-		if got := i.standings("global"); len(got) != 0 {
-			t.Errorf("%s: got %q, want nothing written", missing, got)
-		}
 	}
 }

@@ -80,8 +80,8 @@ func readRun(path string) (done cleaned, err error) {
 	if err != nil {
 		return done, fmt.Errorf("%s: %w", path, err)
 	}
-	if h.Prefix == "" { // the users of earlier versions could be anybody's
-		return done, fmt.Errorf("%s does not say which users are the run's: an earlier version recorded it", path)
+	if h.Prefix == "" { // every user's id begins with it
+		return done, fmt.Errorf("%s does not say which users are the run's", path)
 	}
 	done.Prefix = h.Prefix
 	boards, _ := h.Parameters["boards"].([]any)

@@ -9,22 +9,11 @@ import (
 )
 
 func newSettingsCmd(p *program) *cobra.Command {
-	cmd := newNounCmd("settings", "Show and change settings", `
+	return newNounCmd("settings", "Show and change settings", `
   sbctl settings list
   sbctl settings get limit.updates_per_minute
   sbctl settings set limit.updates_per_minute 20 --reason "a busy weekend"`,
 		newSettingsListCmd(p), newSettingsGetCmd(p), newSettingsSetCmd(p))
-	cmd.Aliases = []string{"knobs"}
-	cmd.SetUsageFunc(usageWithoutAliases)
-	return cmd
-}
-
-// usageWithoutAliases prints the usage of a command without its aliases.
-func usageWithoutAliases(cmd *cobra.Command) error {
-	aliases := cmd.Aliases
-	cmd.Aliases = nil
-	defer func() { cmd.Aliases = aliases }()
-	return cmd.Root().UsageFunc()(cmd)
 }
 
 func newSettingsListCmd(p *program) *cobra.Command {

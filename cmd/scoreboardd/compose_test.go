@@ -293,32 +293,6 @@ func TestComposeRejectsPasswords(t *testing.T) {
 	}
 }
 
-// An installation of a version that had all secrets of the daemon in one file keeps them,
-// unless .env has others, which that version preferred.
-func TestComposeKeepsEarlierSecrets(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "secrets"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	const earlier = "auth.jwt_secret: \"aa11\"\nauth.master_key: \"bb22\"\nauth.default_key: \"default\"\n" +
-		"auth.default_key_secret: \"cc33\""
-	if err := os.WriteFile(filepath.Join(dir, "secrets", "secrets.yml"), []byte(earlier), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	files, out := composeSecrets(t, dir, map[string]string{"SCOREBOARD_AUTH_MASTER_KEY": "dd44"})
-	for _, line := range []string{
-		"auth.jwt_secret: 'aa11'\n", "auth.master_key: 'dd44'\n", "auth.default_key_secret: 'cc33'\n",
-	} {
-		if !strings.Contains(files["secrets/secrets.yml"], line) {
-			t.Errorf("got %q, want %q: %s", files["secrets/secrets.yml"], line, out)
-		}
-	}
-	if files, _ = composeSecrets(t, dir, nil); !strings.Contains(files["secrets/secrets.yml"], "'dd44'") {
-		t.Errorf("the next start has %q", files["secrets/secrets.yml"])
-	}
-}
-
 // No service of docker-compose.yml has a password in it, and none is open to others. Each
 // backend is in a network of its own, which only the services share that use it.
 func TestComposeIsClosed(t *testing.T) {

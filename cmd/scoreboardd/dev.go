@@ -125,6 +125,10 @@ func runDev(cmd *cobra.Command, logs *asynclog.Writer, data string, ephemeral bo
 		return err
 	}
 	if err := migrations.Up(ctx, stack.OwnerURL); err != nil {
+		var earlier *migrations.EarlierBuildError
+		if errors.As(err, &earlier) && given.Postgres.URL == "" {
+			return fmt.Errorf("%s: delete the folder %s, or pass another as --data", earlier.Detail(), data)
+		}
 		return err
 	}
 	if _, err := migrations.Grant(ctx, stack.OwnerURL, stack.PostgresURL); err != nil {

@@ -119,7 +119,7 @@ func TestVerifyAndRepairRanking(t *testing.T) {
 		t.Fatalf("without drift: %+v, %v", done.Verified, err)
 	}
 	rdb := backends.RedisClient(t, h.redis.URL)
-	// Without these numbers, as of an earlier build, nothing shows that users are missing.
+	// Without these numbers, nothing shows that users are missing.
 	if err := rdb.HDel(ctx, "sb:{global}:meta", "members", "states").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func TestReplayRestoresRanking(t *testing.T) {
 	}
 	eventually(t, "all to be ranked", topIs(root, shows("1 alice 10", "2 bob 9", "3 carol 8")))
 	rdb := backends.RedisClient(t, h.redis.URL)
-	// Without these numbers, as of an earlier build, nothing shows that users are missing.
+	// Without these numbers, nothing shows that users are missing.
 	if err := rdb.HDel(ctx, "sb:{global}:meta", "members", "states").Err(); err != nil {
 		t.Fatal(err)
 	}

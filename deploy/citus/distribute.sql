@@ -5,14 +5,10 @@
 --     psql -v ON_ERROR_STOP=1 -f distribute.sql postgres://OWNER@COORDINATOR/scoreboard
 --
 -- What it drops is what Citus does not allow on distributed tables. The product needs the
--- triggers: webhooks learn of flags and boards by them, and the version before of standings
--- and reversals.
+-- triggers: webhooks learn of flags and boards by them, and standings of deleted scores.
 drop trigger scores_standing on scores;
-drop trigger reversals_space on reversals;
 drop trigger flags_queue_webhook on flags;
 drop trigger boards_queue_webhook on boards;
-alter table used_action_tokens drop constraint used_action_tokens_pkey;
-delete from used_action_tokens where user_id is null;
 drop index flags_open; -- a partial index over the user is allowed; that on id is not
 alter table flags drop constraint flags_pkey;
 

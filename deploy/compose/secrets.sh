@@ -48,14 +48,11 @@ keep $redis/password "$(chosen REDIS_PASSWORD)"
 keep $kafka/password "$(chosen KAFKA_PASSWORD)"
 keep $grafana/password "$(chosen GRAFANA_PASSWORD)"
 
-# Only the daemon reads these, so they may change. Earlier versions had no file of each.
+# Only the daemon reads these, so they may change.
 secret() { # NAME [VARIABLE]
 	value=
 	[ $# = 1 ] || value=$(chosen "$2")
 	[ -z "$value" ] || rm -f "$daemon/$1"
-	if [ -z "$value" ] && [ -s $daemon/secrets.yml ]; then
-		value=$(sed -n "s/^auth\.$1: \"\(.*\)\"\$/\1/p" $daemon/secrets.yml)
-	fi
 	keep "$daemon/$1" "$value"
 }
 secret jwt_secret SCOREBOARD_AUTH_JWT_SECRET

@@ -53,7 +53,7 @@ func fromHex(b byte) int {
 func (p Parent) Sampled() bool { return p.context.IsSampled() }
 
 // Sampled returns a traceparent that came with data if it is well-formed and sampled, else
-// "": older builds pass on every traceparent, and other programs any text.
+// "": other programs pass on any text.
 func Sampled(traceparent string) string {
 	if traceparent == "" {
 		return ""

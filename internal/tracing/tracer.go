@@ -33,8 +33,8 @@ const (
 	// forcedPerSecond is how many requests a second clients may force to be sampled.
 	forcedPerSecond = 10
 	// spansPerSecond bounds the spans of this process, because parents come from other
-	// processes: one with another share, or an older build that passes on what clients
-	// send. It is about what the queue holds between two exports.
+	// processes, of which one may have another share. It is about what the queue holds
+	// between two exports.
 	spansPerSecond = 2000
 
 	queueSize     = 2048

@@ -65,9 +65,8 @@ type Header struct {
 	Scheduled []uint64      `json:"scheduled"`
 	Duration  time.Duration `json:"duration"`
 	Shard     Shard         `json:"shard,omitzero"`
-	// Prefix begins the ids of all users of the run, and of no other run; empty in records
-	// of earlier builds.
-	Prefix string `json:"prefix,omitempty"`
+	// Prefix begins the ids of all users of the run, and of no other run.
+	Prefix string `json:"prefix"`
 }
 
 // Shard is one part of a run that several generators share, such as 2 of 5. The

@@ -224,7 +224,7 @@ func TestHeadFromNotice(t *testing.T) {
 		{"older version", noticeOf(4), false, 5},
 		{"a version was lost", noticeOf(7), true, 9},
 		{"another epoch", edit(func(n *scoreboard.Notice) { n.Top.Epoch = 8 }), true, 9},
-		{"an older build's, without as_of", edit(func(n *scoreboard.Notice) { n.Top.AsOf = time.Time{} }), true, 9},
+		{"without as_of", edit(func(n *scoreboard.Notice) { n.Top.AsOf = time.Time{} }), true, 9},
 		{"hides a user", edit(func(n *scoreboard.Notice) { n.Hides = true }), true, 9},
 		{"too few rows", edit(func(n *scoreboard.Notice) { n.Top.Total = 2 }), true, 9},
 		{"a row of unknown time", edit(func(n *scoreboard.Notice) { n.Moved = nil }), true, 9},

@@ -30,15 +30,12 @@ type wireIncrement struct {
 	Attested   bool                 `json:"attested,omitempty"`
 	Server     bool                 `json:"server,omitempty"`
 	Country    string               `json:"country,omitempty"`
-	// A build that does not know these fields rejects the record, so they are written for
-	// installations with rules only.
 	ByRules    bool                 `json:"by_rules,omitempty"`
 	RuleBoards []scoreboard.BoardID `json:"rule_boards,omitempty"`
 	Attributes map[string]string    `json:"attributes,omitempty"`
-	// Nor does one that does not know this read the record of an increment that has it.
-	IfPeriod scoreboard.BoardID `json:"if_period,omitempty"`
-	Metadata wire.Object        `json:"metadata,omitempty"`
-	Subscore *scoreboard.Score  `json:"subscore,omitempty"`
+	IfPeriod   scoreboard.BoardID   `json:"if_period,omitempty"`
+	Metadata   wire.Object          `json:"metadata,omitempty"`
+	Subscore   *scoreboard.Score    `json:"subscore,omitempty"`
 }
 
 // EncodeAccepted encodes an increment that the server has accepted, with the time of

@@ -25,7 +25,7 @@ type SeasonClosed struct {
 	PeriodEnd        time.Time    `json:"period_end"`
 	ClosedAt         time.Time    `json:"closed_at"`
 	Users            int64        `json:"users"`
-	StandingsHash    string       `json:"standings_hash,omitempty"` // absent in format 1
+	StandingsHash    string       `json:"standings_hash"`
 	StandingsVersion int          `json:"standings_version"`
 	Top              []wire.Entry `json:"top"`
 }
@@ -37,7 +37,7 @@ func EncodeSeasonClosed(e *scoreboard.EndedPeriod) []byte {
 		Schema: Schema, Type: "season.closed", EventID: scoreboard.FormatUUID(e.EventID().UUID),
 		Board: string(b.ID), Family: string(b.Family), Period: string(b.Period), Region: b.Region,
 		Mode: string(b.Mode), Order: string(b.Order), Subscore: string(b.Subscore), Users: e.Users,
-		StandingsHash:    b.PublicHash(),
+		StandingsHash:    b.StandingsHash,
 		StandingsVersion: b.StandingsVersion,
 		PeriodStart:      scoreboard.WritableTime(b.PeriodStart), PeriodEnd: scoreboard.WritableTime(b.PeriodEnd),
 		ClosedAt: scoreboard.WritableTime(b.Closed), Top: make([]wire.Entry, len(e.Top)),

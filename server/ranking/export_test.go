@@ -2,7 +2,6 @@ package ranking
 
 import (
 	"context"
-	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -42,33 +41,6 @@ func (r *Ranking) ApplyOnly(ctx context.Context, b *scoreboard.Board, c scoreboa
 	name := l.Part(l.Of(c.User))
 	args := applyArguments(b.ID, piece.UserChanges{c.User: &c}, &piece.Freshness{}, "", "")
 	return r.applier.quiet.Run(ctx, r.conn.Redis, r.applyKeys(name), args...).Err()
-}
-
-// ApplyBefore applies a change as a build that knows no partitions.
-func (r *Ranking) ApplyBefore(ctx context.Context, c scoreboard.Change) (int64, error) {
-	before := strings.Replace(luaApply, "elsewhere = shadow[1]", "", 1)
-	if before == luaApply {
-		panic("apply.lua has changed")
-	}
-	args := applyArguments(c.Board, piece.UserChanges{c.User: &c}, &piece.Freshness{}, "", "")
-	return redis.NewScript(piece.LuaWidth+piece.LuaPut+piece.LuaCounts+before).
-		Run(ctx, r.conn.Redis, r.applyKeys(c.Board), args...).Int64()
-}
-
-// ApplyNarrow applies a change as a build that knows no subscores.
-func (r *Ranking) ApplyNarrow(ctx context.Context, b *scoreboard.Board, c scoreboard.Change) (int64, error) {
-	before := strings.Replace(piece.LuaWidth, "width = order", "width = nil", 1)
-	if before == piece.LuaWidth {
-		panic("width.lua has changed")
-	}
-	name := b.ID
-	if l, divided := piece.LayoutOf(b); divided {
-		name = l.Part(l.Of(c.User))
-	}
-	c.SubKey = 0
-	args := applyArguments(b.ID, piece.UserChanges{c.User: &c}, &piece.Freshness{}, "", "")
-	return redis.NewScript(before+piece.LuaPut+piece.LuaCounts+luaApply).
-		Run(ctx, r.conn.Redis, r.applyKeys(name), args...).Int64()
 }
 
 // ParsePartition reads a reply about one user, with rows beside it.

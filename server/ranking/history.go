@@ -27,7 +27,7 @@ func (r *histories) History(ctx context.Context) (h scoreboard.History, err erro
 	}
 	h.ID = found["id"]
 	h.Position, _ = strconv.ParseInt(found["position"], 10, 64) // 0 if missing
-	h.Checks, _ = strconv.ParseInt(found["mark"], 10, 64)       // likewise: of an older build
+	h.Checks, _ = strconv.ParseInt(found["mark"], 10, 64)       // likewise
 	if h.Adopted, err = strconv.ParseInt(found["adopted"], 10, 64); err != nil {
 		h.Adopted = scoreboard.UnknownAdoption
 	}

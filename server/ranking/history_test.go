@@ -96,7 +96,7 @@ func TestHistoryAdvancesOnlyFromWhatWasRead(t *testing.T) {
 	advance(a20, history("a", 30, 0), b)
 	advance(history("b", 3, 0), history("b", 9, 0), b) // read before the adoption
 	advance(b, history("b", 9, 99), history("b", 9, 99))
-	// As an older build stores it.
+	// A part of it is lost.
 	if err := r.rdb.HDel(ctx, "sb:history", "adopted").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -307,7 +307,7 @@ func (b *board) state(s shape, window time.Duration) *state {
 	}
 	asOf := top.AsOf
 	if asOf.IsZero() {
-		asOf = ts // older builds send notices without it
+		asOf = ts // not every notice says it
 	}
 	n := min(len(top.Entries), b.hub.rows(s))
 	next := &state{seq: 1, rowsSeq: 1, metrics: b.hub.metrics, trace: b.trace, StateView: StateView{

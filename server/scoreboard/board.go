@@ -133,9 +133,7 @@ type Board struct {
 	PeriodStart, PeriodEnd time.Time
 	Closed                 time.Time // of the last write
 	StandingsVersion       int       // the format of the hash of its final standings; 0: not sealed
-	// StandingsHash is that hash in hex. That of format 1 is deleted when a user in the
-	// standings is erased.
-	StandingsHash string
+	StandingsHash          string    // that hash in hex
 
 	Require Requirements
 	Team    *TeamRule // of a board of teams, whose scores are computed; nil: it takes increments
@@ -150,15 +148,6 @@ type Board struct {
 
 // IsFamily reports whether b is a periodic board, whose instances hold the scores.
 func (b *Board) IsFamily() bool { return b.Period != PeriodNone && b.ID == b.Family }
-
-// PublicHash is StandingsHash as everyone may see it: "" in format 1, by which anyone could
-// find out who a hidden user in the standings is.
-func (b *Board) PublicHash() string {
-	if b.StandingsVersion < StandingsVersion {
-		return ""
-	}
-	return b.StandingsHash
-}
 
 // Ended reports whether the board accepts no writes and never will: its period is over and
 // its standings are final, or it is archived. A frozen board has not ended.

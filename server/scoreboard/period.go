@@ -159,7 +159,6 @@ func (e *EndedPeriod) EventID() EventID {
 
 // StandingsVersion is the format of the hash of standings that are sealed now: SHA-256 over
 // the leaves of the rows in the order of their ranks, each in hex and ended by a newline.
-// Format 1 was a hash over the rows without salts.
 const StandingsVersion = 2
 
 // SubscoreStandingsVersion is that of boards with subscores: leaves have the subscore after the score.
@@ -184,9 +183,9 @@ type FinalStanding struct {
 	ReachedAt time.Time
 	// Salt is a part of what Leaf hashes, 128 random bits in hex. All else but the user is
 	// public, so without a salt anyone could try ids until the leaf matches. "" if the user is
-	// erased, and in format 1.
+	// erased.
 	Salt string
-	Leaf string // in hex; "" in format 1
+	Leaf string // in hex
 	// Metadata is that of the score, in exports only: no hash covers it.
 	Metadata Metadata
 }

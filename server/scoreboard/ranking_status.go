@@ -66,7 +66,7 @@ type History struct {
 	Position int64 // durable bytes of the write-ahead log
 	Checks   int64 // how many checks have found no change; 0: not known
 	// Adopted is when it was adopted in place of another history, in microseconds of
-	// Unix time: 0 if it never was, UnknownAdoption where an older build recorded it.
+	// Unix time: 0 if it never was, UnknownAdoption where Redis does not say it.
 	Adopted int64
 }
 

@@ -89,7 +89,7 @@ var (
 
 // WritableTime returns t in UTC or, if that cannot be written (IsWritable), about the
 // nearest time that can, which is not the zero time. It is for times that were not
-// checked when they entered, such as those that Redis or an earlier version has stored.
+// checked when they entered, such as those that Redis has stored.
 func WritableTime(t time.Time) time.Time {
 	t = t.UTC()
 	switch year := t.Year(); {

@@ -28,7 +28,7 @@ func (t *Top) reachedAfter(before *Top, moved []Moved) []time.Time {
 		e := &t.Entries[i]
 		if at, ok := times[e.ID()]; ok {
 			if at.IsZero() {
-				return nil // an older build sent the notice
+				return nil // not every notice says it
 			}
 			reached[i] = at
 			continue

@@ -157,7 +157,7 @@ func TestRuleChangesReachEveryNodeAtOnce(t *testing.T) {
 	}
 	expectReached(t, two, ruled("ada", 1, "e7", "region=eu"), "global:7")
 	expectReached(t, two, ruled("ada", 1, "e6", "region=eu"), "global:6 eu:4")
-	// A daemon of the version before knows of no rules; it passes no version.
+	// An increment that names its board passes no version of the rules.
 	expectReached(t, two, increment("ada", 1, "e8"), "global:8")
 }
 

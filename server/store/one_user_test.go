@@ -99,9 +99,6 @@ func TestWritePathReadsRowsOfItsUsersOnly(t *testing.T) {
 			if n.Type == "ModifyTable" || strings.Contains(n.Cond+n.Recheck, "user_id = ") {
 				return
 			}
-			if n.Index == "used_action_tokens_pkey" && strings.Contains(sql, "user_id is null") {
-				return // a token that the version before stored, without a user
-			}
 			t.Errorf("%s of %s by %q (%s) in\n%s", n.Type, n.Relation, n.Index, n.Cond, sql)
 		})
 	}
@@ -161,8 +158,7 @@ where i.indisunique and c.relnamespace = current_schema()::regnamespace and not 
 	}
 	slices.Sort(without)
 	want := []string{
-		"flags_pkey",              // a number from a sequence, by which operators name a flag
-		"used_action_tokens_pkey", // until the version before stores users, too: migration 53
+		"flags_pkey", // a number from a sequence, by which operators name a flag
 	}
 	if !slices.Equal(without, want) {
 		t.Errorf("keys without the user: %v, want %v", without, want)

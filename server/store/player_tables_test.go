@@ -36,7 +36,7 @@ var notOfPlayers = map[string]string{
 	"teams":             "of servers",
 	"team_changes":      "of servers' changes, until they are applied",
 	"team_state":        "one row",
-	"knobs":             "of operators: settings",
+	"settings":          "of operators",
 	"retention":         "one row for each kind of data",
 	"leases":            "one row for each kind of job",
 	"relay_shards":      "one row for each shard of the outbox",

@@ -57,8 +57,10 @@ func TestLaterRejectionReplacesEarlier(t *testing.T) {
 func TestRejectionsAreDeletedByAgeAndNumber(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
-	conn.Do(t, `insert into rejected_events (user_id, event_id, payload_hash, error_code, message, rejected_at)
-select 'u' || n, gen_random_uuid(), '', 'forbidden', 'no', clock_timestamp() - n * interval '1 hour'
+	conn.Do(t, `insert into rejected_events (user_id, event_id, payload_hash, error_code, message, accepted_at,
+    rejected_at)
+select 'u' || n, gen_random_uuid(), '', 'forbidden', 'no', clock_timestamp() - n * interval '1 hour',
+    clock_timestamp() - n * interval '1 hour'
 from generate_series(1, 20) as n`)
 	remove := func(age time.Duration, keep, limit int, want, left int64) {
 		t.Helper()

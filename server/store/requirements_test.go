@@ -270,20 +270,3 @@ func TestParallelActionsTakeTheirTime(t *testing.T) {
 		t.Errorf("another player: %v", o.Err)
 	}
 }
-
-// TestTokensOfEarlierVersionsStayUsed has a token that the version before stored, without a
-// user.
-func TestTokensOfEarlierVersionsStayUsed(t *testing.T) {
-	t.Parallel()
-	s, conn := storetest.New(t)
-	recordOne(t, s, ending("alice", "e1", 1))
-	if n := conn.Count(t, `select count(*) from used_action_tokens where user_id = 'alice'`); n != 1 {
-		t.Fatalf("%d tokens of the user, want 1", n)
-	}
-	if _, err := conn.Exec(t.Context(), `update used_action_tokens set user_id = null`); err != nil {
-		t.Fatal(err)
-	}
-	if o := recordOne(t, s, ending("alice", "e2", 1)); wire.CodeOf(o.Err) != wire.CodeTokenUsed {
-		t.Errorf("got %v, want token_used", o.Err)
-	}
-}

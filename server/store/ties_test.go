@@ -14,8 +14,8 @@ import (
 )
 
 // Final standings of a board that shares ranks say 1 + the users with a better score and subscore, in pages of any size
-// and copied in chunks, and leaves and hash are over these ranks; also where users are banned during the copy, or a
-// node of the version before has copied some. An export says the same before the end.
+// and copied in chunks, and leaves and hash are over these ranks; also where users are banned during the copy, or
+// copied rows lack their shared rank. An export says the same before the end.
 func TestFinalStandingsShareRanks(t *testing.T) {
 	t.Parallel()
 	s, conn := storetest.New(t)
@@ -85,7 +85,7 @@ func TestFinalStandingsShareRanks(t *testing.T) {
 					delete(scores, user)
 					break
 				}
-			case 1: // as the version before copies
+			case 1:
 				conn.Do(t, `update board_standings set shared_rank = null where board_id = $1 and rank > 2`, id)
 			}
 			if sealed, err = s.Boards.SealStandings(t.Context(), id); err != nil {

@@ -83,7 +83,7 @@ func TestUserWithoutScore(t *testing.T) {
 	t.Parallel()
 	r := newModerationRig(t)
 	traces := map[string]func(user scoreboard.UserID) error{
-		"profile": func(user scoreboard.UserID) error { // as older versions stored it
+		"profile": func(user scoreboard.UserID) error {
 			_, err := r.conn.Exec(ctx, `insert into profiles (user_id, display_name) values ($1, 'Priva Te')`, user)
 			return err
 		},

@@ -36,7 +36,6 @@ const (
 type Moderation struct {
 	voids     Voids
 	personal  PersonalData
-	exposed   ExposedUsers
 	ranking   Ranking
 	addresses func() time.Duration // retention of addresses; 0: as long as the ledger
 	window    scoreboard.Window    // in which repeats are recognised
@@ -52,11 +51,10 @@ type Moderation struct {
 // NewModeration returns Moderation; Run starts it. The names of erased users are kept for the
 // window in which repeats are recognised, and a little longer.
 func NewModeration(
-	v Voids, p PersonalData, e ExposedUsers, r Ranking, addresses func() time.Duration, window scoreboard.Window,
-	runner *Runner,
+	v Voids, p PersonalData, r Ranking, addresses func() time.Duration, window scoreboard.Window, runner *Runner,
 ) *Moderation {
 	w := &Moderation{
-		voids: v, personal: p, exposed: e, ranking: r, addresses: addresses, window: window, log: runner.log,
+		voids: v, personal: p, ranking: r, addresses: addresses, window: window, log: runner.log,
 		failures: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "scoreboard_moderation_failures_total", Help: "Moderation runs that ended in an error.",
 		}),

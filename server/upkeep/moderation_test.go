@@ -249,7 +249,6 @@ func (r *moderationRig) worker() *upkeep.Moderation {
 	return upkeep.NewModeration(
 		r.Corrections,
 		r.Privacy,
-		r.Recovery,
 		r.ranking,
 		func() time.Duration { return time.Hour },
 		r.window,

@@ -18,13 +18,6 @@ type PersonalData interface {
 	DeleteOldAddresses(ctx context.Context, retention time.Duration) (more bool, err error)
 }
 
-// ExposedUsers are private users who are shown, because a node of the version before has
-// recorded something for them.
-type ExposedUsers interface {
-	ExposedLately(ctx context.Context, last time.Duration) ([]scoreboard.UserID, error)
-	HideExposed(ctx context.Context, user scoreboard.UserID) error
-}
-
 // Ranking may contain erased users.
 type Ranking interface {
 	States(ctx context.Context, board scoreboard.BoardID, users []scoreboard.UserID) ([]scoreboard.RankedState, error)
@@ -34,26 +27,12 @@ type Ranking interface {
 // erasedUsers is the number of erased users handled in one run.
 const erasedUsers = 100
 
-// Cleanup hides private users who are shown, completes interrupted erasures and deletes
-// expired tombstones, addresses and undo records.
+// Cleanup completes interrupted erasures and deletes expired tombstones, addresses and undo
+// records.
 func (w *Moderation) Cleanup(ctx context.Context) error {
 	return errors.Join(
-		w.hideExposed(ctx), w.completeErasures(ctx), w.deleteTombstones(ctx), w.deleteAddresses(ctx),
-		w.voids.DeleteOldVoidEvents(ctx),
+		w.completeErasures(ctx), w.deleteTombstones(ctx), w.deleteAddresses(ctx), w.voids.DeleteOldVoidEvents(ctx),
 	)
-}
-
-// exposedSince is how far hideExposed looks back: several runs.
-const exposedSince = 10 * cleanupInterval
-
-// hideExposed hides private users who are shown.
-func (w *Moderation) hideExposed(ctx context.Context) error {
-	users, err := w.exposed.ExposedLately(ctx, exposedSince)
-	for _, user := range users {
-		err = errors.Join(err, w.exposed.HideExposed(ctx, user))
-		w.log.Info("private user hidden again", "user", user)
-	}
-	return err
 }
 
 // completeErasures continues erasures whose request ended before they did. One that fails

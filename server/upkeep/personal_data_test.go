@@ -101,7 +101,8 @@ func TestErasureRemovesTheNameAndKeepsSums(t *testing.T) {
 	}
 	r.conn.Do(
 		t,
-		`insert into board_standings select board_id, 1, user_id, score, order_key, reached_at from scores
+		`insert into board_standings (board_id, rank, user_id, score, order_key, reached_at)
+select board_id, 1, user_id, score, order_key, reached_at from scores
 where user_id = $1 and board_id = 'sum'`,
 		user,
 	)
@@ -296,11 +297,11 @@ var personal = map[string]string{
 	"voids.who":                       ofOperators,
 	"voids.reason":                    ofOperators,
 	"voids.address":                   ofOperators,
-	"knobs.changed_by":                ofOperators,
+	"settings.changed_by":             ofOperators,
 	"keys.name":                       ofOperators,
 	"keys.user_prefix":                ofOperators,
-	"knobs.name":                      notPersonal,
-	"knobs.value":                     notPersonal,
+	"settings.name":                   notPersonal,
+	"settings.value":                  notPersonal,
 	"job_runs.name":                   notPersonal,
 	"leases.name":                     notPersonal,
 	"retention.name":                  notPersonal,

@@ -95,29 +95,3 @@ func TestVoidByAddress(t *testing.T) {
 	receipt(false)
 	r.checkAll(t)
 }
-
-// An earlier version accepted a period that begins before the year 1 of UTC, which no
-// response can contain.
-func TestVoidFromBeforeTheCalendar(t *testing.T) {
-	t.Parallel()
-	r := newModerationRig(t)
-	r.conn.Do(t, `insert into voids (key_id, starts, ends, reason, who, state, done_at)
-values ('leaked', '0044-03-15 BC', '12026-01-01', 'leaked', 'root', 'done', now())`)
-	voids, err := r.Corrections.Voids(ctx, 10)
-	if err != nil || len(voids) != 1 {
-		t.Fatalf("list: %+v, %v", voids, err)
-	}
-	one, err := r.Corrections.Void(ctx, voids[0].ID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	undone, err := r.Corrections.UndoVoid(ctx, voids[0].ID, why())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, v := range []*scoreboard.Void{&voids[0], one, undone} {
-		if !scoreboard.IsWritable(v.Sender.From) || !scoreboard.IsWritable(v.Sender.To) || v.Sender.From.IsZero() {
-			t.Errorf("from %s to %s", v.Sender.From, v.Sender.To)
-		}
-	}
-}

@@ -340,7 +340,7 @@ func (p *pageViews) view(c *gin.Context, caller *auth.Claims) (*pages.Board, err
 	}
 	v := &pages.Board{
 		ID: scoreboard.BoardID(c.Param("board")), Shown: board.ID, Ended: board.Ended(),
-		Closed: board.Closed, Sealed: board.PublicHash(), Pairs: board.HasSubscores(),
+		Closed: board.Closed, Sealed: board.StandingsHash, Pairs: board.HasSubscores(),
 		URL: p.pages.PublicURL(), Appearance: board.Appearance,
 	}
 	v.Tiers, v.Order = board.Tiers, board.Order

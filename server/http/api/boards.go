@@ -345,7 +345,7 @@ func (h *boards) boardJSON(c *gin.Context, caller *auth.Claims, b *scoreboard.Bo
 		PeriodStart: timePtr(b.PeriodStart), PeriodEnd: timePtr(b.PeriodEnd),
 		CreatedAt: b.Created, ClosedAt: timePtr(b.Closed),
 		Schedule: b.Schedule, Attempts: b.Attempts, BoundsVersion: b.BoundsVersion,
-		StandingsHash: standingsHash(caller, b),
+		StandingsHash: b.StandingsHash,
 		Team:          h.teamRule(c, caller, b.Team), Partitions: b.Partitions,
 		Tiers: tiersJSON(b.Tiers), Metadata: string(b.Metadata), Ties: string(b.Ties),
 		League:      leagueJSON(b.League),

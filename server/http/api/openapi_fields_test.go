@@ -42,7 +42,7 @@ var fieldMeanings = map[string]string{
 	"reason":             "the operator's reason, 1 to 500 characters",
 	"recorded_at":        "time at which the event was recorded, by the clock of PostgreSQL",
 	"score":              "the user's score on the board, in points within ±(2^53 − 1)",
-	"standings_hash":     "SHA-256 of the final standings, in hex; that of format 1 is absent for all but operators",
+	"standings_hash":     "SHA-256 of the final standings, in hex",
 	"starts_at":          "start of the season, inclusive",
 	"to":                 "end of the time range, exclusive",
 	"token":              "the token, for the header Authorization: Bearer",

@@ -105,14 +105,6 @@ func (h *seasons) beginSeason(
 	return nil
 }
 
-// standingsHash returns the hash of a board's final standings as the caller may see it.
-func standingsHash(caller *auth.Claims, b *scoreboard.Board) string {
-	if caller.Has(auth.ScopeOperate) {
-		return b.StandingsHash
-	}
-	return b.PublicHash()
-}
-
 // finalStandings is GET /v1/boards/{board}/standings: the standings at the end of
 // the period, without users who are banned now, and as of now under pseudonyms.
 func (h *seasons) finalStandings(c *gin.Context, caller *auth.Claims) error {
@@ -134,7 +126,7 @@ func (h *seasons) finalStandings(c *gin.Context, caller *auth.Claims) error {
 	}
 	out := wire.FinalStandings{
 		Board: string(b.ID), ClosedAt: e.Board.Closed, Users: e.Users,
-		StandingsHash: standingsHash(caller, &e.Board), StandingsVersion: e.Board.StandingsVersion,
+		StandingsHash: e.Board.StandingsHash, StandingsVersion: e.Board.StandingsVersion,
 		Entries: make([]wire.FinalEntry, len(rows)),
 	}
 	shown := make([]scoreboard.Entry, len(rows))

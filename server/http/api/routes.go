@@ -143,9 +143,6 @@ const (
 	pathVerify    = "/v1/admin/verify"
 	pathReconcile = "/v1/admin/reconcile"
 	pathSettings  = "/v1/admin/settings"
-	// pathSettingsAlias answers exactly as pathSettings does. It is not in the
-	// OpenAPI document.
-	pathSettingsAlias = "/v1/admin/knobs"
 )
 
 // Parameters of more than one route.
@@ -498,12 +495,10 @@ func (h *handlers) adminRoutes() []route {
 				h.flags.decideFlag("confirmed")))
 	}
 	if h.settings != nil {
-		for _, path := range []string{pathSettings, pathSettingsAlias} {
-			t = append(t,
-				h.operatorRoute("GET", path, "", noParameters, h.settings.listSettings),
-				h.adminRoute("PUT", path, "setting.set", noParameters, h.settings.changeSettings),
-				h.adminRoute("PUT", path+"/:name", "setting.set", noParameters, h.settings.changeSetting))
-		}
+		t = append(t,
+			h.operatorRoute("GET", pathSettings, "", noParameters, h.settings.listSettings),
+			h.adminRoute("PUT", pathSettings, "setting.set", noParameters, h.settings.changeSettings),
+			h.adminRoute("PUT", pathSettings+"/:name", "setting.set", noParameters, h.settings.changeSetting))
 	}
 	if h.audit.trail != nil {
 		t = append(t,

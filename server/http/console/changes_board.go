@@ -274,9 +274,8 @@ func boardChanges() []*change {
 			verb:    "Change board",
 			section: "boards",
 			action:  "board.set",
-			intro: "Spreads the ranking over another number of Redis keys. All nodes must run a version that knows " +
-				"partitions.",
-			done: "The board is changed.",
+			intro:   "Spreads the ranking over another number of Redis keys.",
+			done:    "The board is changed.",
 			fields: []field{
 				boardField,
 				{Name: "partitions", Label: "Partitions", Kind: "number", Required: true, Hint: partitionsHint},

@@ -36,9 +36,6 @@ type Markers interface {
 // those that are recorded, and an empty outcome for the others.
 type Known interface {
 	Known(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error)
-	// HasRules reports whether a board had a rule at the last call of Known, or before; true if
-	// that is unknown.
-	HasRules() bool
 	// Rejection returns why an event was rejected after it had been accepted; nil if
 	// it was not.
 	Rejection(
@@ -190,14 +187,7 @@ gather:
 	for _, c := range unique {
 		c.increment.Accepted = at
 	}
-	fresh := a.dedupe(unique)
-	if !a.known.HasRules() {
-		// A node of the version before cannot read a record that says so.
-		for _, c := range fresh {
-			c.increment.ByRules, c.increment.RuleBoards = false, nil
-		}
-	}
-	a.produce(fresh)
+	a.produce(a.dedupe(unique))
 	for c, earlier := range repeats {
 		c.outcome = c.follow(earlier)
 	}

@@ -28,7 +28,6 @@ type world struct {
 	log        []scoreboard.Increment
 	consumed   int // records of the log that the intake has consumed
 	recorded   map[scoreboard.EventID]bool
-	hasRules   bool
 	rejections map[scoreboard.EventID]*scoreboard.Rejection
 }
 
@@ -51,12 +50,6 @@ func (w *world) Known(_ context.Context, batch []scoreboard.Increment) ([]scoreb
 		}
 	}
 	return outcomes, nil
-}
-
-func (w *world) HasRules() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.hasRules
 }
 
 func (w *world) Rejection(
@@ -281,26 +274,6 @@ func TestAcceptedMeansProduced(t *testing.T) {
 			_, err := a.Accept(t.Context(), event(t, "repeat", 6))
 			wantCode(t, "another payload", err, wire.CodeEventConflict)
 		})
-
-		t.Run("a marker of an earlier version", func(t *testing.T) {
-			w := newWorld(t, url)
-			in := event(t, "old", 5)
-			hash := in.PayloadHash()
-			key := "sb:pending:{alice}:" + scoreboard.FormatUUID(in.Event.UUID)
-			if err := w.rdb.Set(t.Context(), key, hash[:], time.Minute).Err(); err != nil {
-				t.Fatal(err)
-			}
-			_, err := w.acceptor(t, w.working).Accept(t.Context(), in)
-			wantCode(t, "a repeat", err, "")
-			if n := w.logged(); n != 1 {
-				t.Errorf("%d records after a 202, want 1", n)
-			}
-			_, err = w.acceptor(t, w.working).Accept(t.Context(), in)
-			wantCode(t, "another repeat", err, "")
-			if n := w.logged(); n != 1 {
-				t.Errorf("%d records after the marker was confirmed, want 1", n)
-			}
-		})
 	})
 }
 
@@ -467,29 +440,6 @@ func TestOutageOfTheQueueIsOneWarning(t *testing.T) {
 	all.Wait()
 	if n := strings.Count(log.String(), "increments not accepted"); n != 1 {
 		t.Errorf("got %d warnings, want 1: %s", n, &log)
-	}
-}
-
-// A record says that rules of boards apply only where there are rules: a node of the version
-// before rejects such a record.
-func TestAcceptedRecordNamesRulesIfAny(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, backends.Redis(t))
-	a := w.acceptor(t, w.working)
-	for i, want := range []bool{false, true} {
-		w.mu.Lock()
-		w.hasRules = want
-		w.mu.Unlock()
-		in := event(t, fmt.Sprint("e", i), 1)
-		in.ByRules, in.RuleBoards = true, []scoreboard.BoardID{"eu"}
-		if _, err := a.Accept(t.Context(), in); err != nil {
-			t.Fatal(err)
-		}
-		w.mu.Lock()
-		if got := w.log[i]; got.ByRules != want || (got.RuleBoards != nil) != want {
-			t.Errorf("with rules %t the record is %+v", want, got)
-		}
-		w.mu.Unlock()
 	}
 }
 

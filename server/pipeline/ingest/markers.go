@@ -24,8 +24,7 @@ const (
 // Marker says how far an accepted event has come that is not in the ledger yet.
 type Marker struct {
 	Hash [16]byte // of the payload
-	// Accepted is when the increment was accepted, in microseconds; zero in a marker of
-	// an earlier version.
+	// Accepted is when the increment was accepted, in microseconds.
 	Accepted time.Time
 	// Produced means that the queue has acknowledged the record. Without it somebody meant
 	// to publish the increment, and it is not known whether that succeeded.
@@ -43,7 +42,7 @@ func markerKey(user scoreboard.UserID, event scoreboard.EventID) string {
 }
 
 // The value of a key: a letter for the state, the hash, and the microseconds of
-// Accepted in decimal. Earlier versions wrote the hash alone.
+// Accepted in decimal.
 const (
 	producing = 'p'
 	produced  = 'd'
@@ -56,9 +55,6 @@ func encodeMarker(state byte, in *scoreboard.Increment) string {
 }
 
 func decodeMarker(v string) *Marker {
-	if len(v) == hashSize {
-		return &Marker{Hash: [16]byte([]byte(v))}
-	}
 	if len(v) < 1+hashSize {
 		return nil
 	}
@@ -103,9 +99,8 @@ const (
 	confirmScript = `local v = redis.call('GET', KEYS[1])
 if not v then return 0 end
 local hash, at = string.sub(v, 2, 17), string.sub(v, 18)
-if #v == 16 then hash, at = v, '0' end
 if hash ~= ARGV[1] then return 0 end
-if string.sub(v, 1, 1) ~= 'd' or #v == 16 or tonumber(at) < tonumber(ARGV[2]) then at = ARGV[2] end
+if string.sub(v, 1, 1) ~= 'd' or tonumber(at) < tonumber(ARGV[2]) then at = ARGV[2] end
 redis.call('SET', KEYS[1], 'd' .. hash .. at, 'EX', ARGV[3])
 return 1`
 
@@ -114,7 +109,7 @@ return redis.call('DEL', KEYS[1])`
 
 	// A marker of a later attempt stays: that one is not decided yet.
 	rejectScript = `local v = redis.call('GET', KEYS[1])
-if not v or #v > 16 and tonumber(string.sub(v, 18)) > tonumber(ARGV[1]) then return 0 end
+if not v or tonumber(string.sub(v, 18)) > tonumber(ARGV[1]) then return 0 end
 return redis.call('DEL', KEYS[1])`
 )
 

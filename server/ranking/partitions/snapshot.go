@@ -81,7 +81,7 @@ type mergedTop struct {
 	of                      int     // partitions
 	seqs                    []int64 // nil: no rows were merged yet
 	rows                    string
-	total                   int64 // users ranked when rows were merged; -1 if a build before has merged them
+	total                   int64 // users ranked when rows were merged; -1: not of these sequences
 }
 
 // reading is the merged top, and the answers of all partitions, asked at once after it: each is of

@@ -22,11 +22,10 @@ func AppendChange(args []any, c *scoreboard.Change) []any {
 	)
 }
 
-// A notice ends with optional words, which older builds ignore: hides, if the batch hides
-// a user, or complete and what makes the notice sufficient without reading the board:
+// A notice ends with optional words; a build ignores those that it does not know. They are hides, if the
+// batch hides a user, or complete and what makes the notice sufficient without reading the board:
 // as_of, and when each user that moved reached the score. Before complete, or instead of
-// it, traced has the W3C traceparent of one sampled change; builds that know no traces then
-// ignore complete, too, and read the board.
+// it, traced has the W3C traceparent of one sampled change.
 const (
 	Hides    = "hides"
 	Complete = "complete="

@@ -36,19 +36,19 @@ type Basis struct {
 	Since        int64     // when the history that it was built from was adopted; 0: never
 	AsOf         int64     // microseconds: every change committed before it was in the snapshot; 0: unknown
 	Built        time.Time // when it replaced the board before
-	RebuildBegan int64     // microseconds of Server: when its rebuild began; 0: by an older build
+	RebuildBegan int64     // microseconds of Server: when its rebuild began
 }
 
 // Evaluate returns the time before which every committed change is in a board, and the
 // board's state; scoreboard.ErrNotLoaded if the board is of a history that the store
-// has left, or nothing is known of its age: an older build has built it.
+// has left, or nothing is known of its age.
 func (f *Freshness) Evaluate(b *Basis) (time.Time, scoreboard.BoardState, error) {
 	var asOf time.Time
 	if b.AsOf != 0 {
 		asOf = MicroTime(b.AsOf)
 	}
 	applied := f.AsOf
-	suspect := f.Server != "" && b.Server != f.Server || b.RebuildBegan < f.doubted // an older build names no server
+	suspect := f.Server != "" && b.Server != f.Server || b.RebuildBegan < f.doubted
 	if suspect {
 		applied = time.Time{}
 		if b.Server == f.formerServer {

@@ -23,8 +23,8 @@ type Layout struct {
 	Count int
 	// Shared has a read return shared ranks; nothing in Redis says whether a board has them.
 	Shared bool
-	// Subscore is the order of the subscores that a read expects; a board without them in Redis was
-	// built by a build that knows none, and is not loaded.
+	// Subscore is the order of the subscores that a read expects; a board without them in Redis is
+	// not loaded.
 	Subscore scoreboard.Order
 }
 

@@ -33,10 +33,6 @@ var (
 		errors.New("the shadow has lost users"))
 	errEpochLow = Unavailable("another rebuild was faster; start it again",
 		errors.New("the epoch is not greater than the live board's"))
-	errOldApplier = Unavailable(
-		"a node of an earlier version, which knows no partitions, applied changes to the board; "+
-			"upgrade all nodes first",
-		errors.New("the partitions lack changes"))
 )
 
 // SwapError is the error that a swap's negative result means.
@@ -48,8 +44,6 @@ func SwapError(n int64) error {
 		return ErrClaimLost
 	case n == -2:
 		return ErrShadowShort
-	case n == -4:
-		return errOldApplier
 	}
 	return errEpochLow
 }

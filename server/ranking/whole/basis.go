@@ -13,7 +13,7 @@ import (
 )
 
 // FoundBasis is the basis of a board; nil for a board that Redis does not hold, or holds without
-// the subscores that it has: a build that knows none has built it.
+// the subscores that it has.
 type FoundBasis struct {
 	*piece.Basis
 	Err error // the board could not be read

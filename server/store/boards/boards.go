@@ -127,23 +127,23 @@ func (s *Boards) createBoard(
 		if err != nil {
 			return err
 		}
-		pairs := pairColumns(b)
+		minSubscore, maxSubscore := subscoreBounds(b)
 		_, err = tx.Exec(
 			ctx,
 			`insert into boards (board_id, family_id, mode, sort_order, min_delta, max_delta, min_score, max_score,
     public, region, period, time_zone, week_start, require_action_token, require_attestation, action_least_ms,
         action_life_ms, source_board, aggregate, best_of, moves, platform, tags, partitions, attempts, tiers,
     schedule, metadata, ties, league, join_required, late_join, max_players, subscore, min_subscore, max_subscore,
-    pair_min_delta, pair_max_delta, appearance)
+    appearance)
 values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, $14, $15, $16,
     nullif($17, ''), nullif($18, ''), nullif($19, 0), nullif($20, ''), nullif($21, ''), $22,
     $23, $24, $25, nullif($26, ''), nullif($27, ''), nullif($28, ''), $29, $30, $31, $32,
-    nullif($33, ''), $34, $35, $36, $37, $38)`,
+    nullif($33, ''), $34, $35, $36)`,
 			b.ID,
 			b.Mode,
 			b.Order,
-			pairs.outerMin,
-			pairs.outerMax,
+			b.MinDelta,
+			b.MaxDelta,
 			b.MinScore,
 			b.MaxScore,
 			b.Public,
@@ -168,7 +168,7 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 			b.Ties,
 			b.League,
 			b.Join.Required, b.Join.Late, b.Join.MaxPlayers,
-			b.Subscore, pairs.min, pairs.max, pairs.minDelta, pairs.maxDelta,
+			b.Subscore, minSubscore, maxSubscore,
 			b.Appearance,
 		)
 		if pg.Code(err) == pg.UniqueViolation {
@@ -202,22 +202,12 @@ values ($1, $1, $2, $3, $4, $5, $6, $7, $8, nullif($9, ''), $10, $11, $12, $13, 
 	return made, nil
 }
 
-// pairBounds are the bounds of a board as its row has them. On a board with subscores the bounds of deltas that a
-// daemon of a version without subscores reads are impossible: it would record the score alone.
-type pairBounds struct {
-	outerMin, outerMax int64  // min_delta and max_delta
-	minDelta, maxDelta *int64 // pair_min_delta and pair_max_delta
-	min, max           *scoreboard.Score
-}
-
-func pairColumns(b *scoreboard.Board) pairBounds {
+// subscoreBounds returns the bounds of subscores as the columns have them: null without subscores.
+func subscoreBounds(b *scoreboard.Board) (lowest, highest *scoreboard.Score) {
 	if !b.HasSubscores() {
-		return pairBounds{outerMin: b.MinDelta, outerMax: b.MaxDelta}
+		return nil, nil
 	}
-	return pairBounds{
-		outerMin: pg.ImpossibleDelta, outerMax: pg.ImpossibleDelta, minDelta: &b.MinDelta, maxDelta: &b.MaxDelta,
-		min: &b.MinSubscore, max: &b.MaxSubscore,
-	}
+	return &b.MinSubscore, &b.MaxSubscore
 }
 
 // isoDay is 1 for Monday to 7 for Sunday.

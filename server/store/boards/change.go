@@ -42,7 +42,7 @@ where family_id = $1 and status <> 'archived' and closed_at is null`
 
 	// The board itself has the version that its next instances get.
 	sqlBound = `update boards set min_delta = $2, max_delta = $3, min_score = $4, max_score = $5, bounds_version = $6,
-    attempts = $7, pair_min_delta = $8, pair_max_delta = $9, min_subscore = $10, max_subscore = $11
+    attempts = $7, min_subscore = $8, max_subscore = $9
 where family_id = $1 and status <> 'archived' and closed_at is null`
 )
 
@@ -133,9 +133,9 @@ func changeBounds(ctx context.Context, tx pgx.Tx, id scoreboard.BoardID, change 
 	if err != nil || !changed {
 		return err
 	}
-	pairs := pairColumns(b)
-	_, err = tx.Exec(ctx, sqlBound, id, pairs.outerMin, pairs.outerMax, b.MinScore, b.MaxScore, b.BoundsVersion+1,
-		b.Attempts, pairs.minDelta, pairs.maxDelta, pairs.min, pairs.max)
+	lowest, highest := subscoreBounds(b)
+	_, err = tx.Exec(ctx, sqlBound, id, b.MinDelta, b.MaxDelta, b.MinScore, b.MaxScore, b.BoundsVersion+1, b.Attempts,
+		lowest, highest)
 	return err
 }
 

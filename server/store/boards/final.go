@@ -239,8 +239,7 @@ order by rank`
 var errWrongStanding = errors.New("a copied standing differs from the scores")
 
 // hashStandings returns the hash of a board's copied standings and their number, or
-// in wrong the first rank at which they differ from the ranking. A row that a node of the
-// version before has copied, without a salt, differs.
+// in wrong the first rank at which they differ from the ranking.
 func hashStandings(
 	ctx context.Context, tx pgx.Tx, board *scoreboard.Board,
 ) (sum hash.Hash, users, wrong int64, err error) {
@@ -260,7 +259,7 @@ func hashStandings(
 		if board.SharesRanks() {
 			same = same && shared == f.Rank
 		}
-		if !same || f.Ordinal != ordinal || f.Salt == "" || f.Leaf != f.HashLeaf(board) {
+		if !same || f.Ordinal != ordinal || f.Leaf != f.HashLeaf(board) {
 			f.Ordinal = ordinal
 			return errWrongStanding
 		}

@@ -100,8 +100,7 @@ func (c *Corrections) StepVoid(ctx context.Context, v *scoreboard.Void, ttl time
 func (c *Corrections) listVoid(ctx context.Context, v *scoreboard.Void, ttl time.Duration) (listed bool, err error) {
 	// A row's time lies between the beginning and the commit of its transaction, so
 	// earlier transactions could still add rows of the period. A role sees those of its own
-	// sessions only: these are this role's, and the owner's, which daemons of the version
-	// before have.
+	// sessions only: these are this role's, and the owner's.
 	var early bool
 	err = c.db.QueryRow(ctx, `select coalesce(least(oldest_own_transaction(), (
     select min(xact_start) from pg_stat_activity where datname = current_database() and backend_xid is not null

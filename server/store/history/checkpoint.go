@@ -206,10 +206,8 @@ where s.board_id = $1 and s.version > 0 and (s.recorded_at > $2
     or s.user_id in (select user_id from user_statuses where at > $2
         union select user_id from private_users where since > $2 or until > $2))`
 
-	// All others, in order. Hidden is not empty: the row of a score that is empty stays. A daemon of
-	// a version before may have shown a private user's score.
+	// All others, in order. Hidden is not empty: the row of a score that is empty stays.
 	sqlEarlier = `select s.user_id, s.order_key, s.sub_key, s.reached_at, n.number, s.hidden
-    or s.user_id in (select user_id from private_users where since <= $2 and coalesce(until, 'infinity') > $2)
 from scores as s join users as u on u.user_id = s.user_id and u.status <> 'erased'
 join checkpoint_users as n on n.user_id = s.user_id
 where s.board_id = $1 and s.version > 0 and not s.empty and s.recorded_at <= $2

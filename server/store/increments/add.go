@@ -44,7 +44,7 @@ func (s *Increments) add(
 // additions were not recorded.
 type undecided struct{ users, boards []string }
 
-// What add_increments answers. add_increments.sql is its text.
+// What add_increments answers (migrations/01003_ledger.sql).
 const (
 	outcomeAdded  = "added"
 	outcomeLocked = "locked"

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -49,7 +48,6 @@ type Increments struct {
 
 	unusual unusual
 	rules   rules
-	noRules atomic.Bool // no board had a rule yet when Known looked
 
 	anomalies *prometheus.CounterVec
 	batches   *prometheus.CounterVec

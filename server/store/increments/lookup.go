@@ -19,16 +19,14 @@ import (
 // conflict if the payload differs, gone for those of erased users, and an empty outcome
 // for the rest.
 func (s *Increments) Known(ctx context.Context, batch []scoreboard.Increment) ([]scoreboard.Outcome, error) {
-	s.noRules.Store(false) // unknown
 	b := ledger.NewBatch(batch, s.o.Shards, nil)
 	if err := s.tx.ReadKnown(ctx, b); err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up %d events: %w", len(batch), err))
 	}
-	erased, hasRules, err := s.erased(ctx, b.UserNames)
+	erased, err := s.erased(ctx, b.UserNames)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up the users of %d events: %w", len(batch), err))
 	}
-	s.noRules.Store(!hasRules)
 	for i := range batch {
 		if receipts, known, err := b.Replay(i); known {
 			b.Outcomes[i] = scoreboard.Outcome{Receipts: receipts, Err: err}
@@ -38,10 +36,6 @@ func (s *Increments) Known(ctx context.Context, batch []scoreboard.Increment) ([
 	}
 	return b.Outcomes, nil
 }
-
-// HasRules reports whether a board had a rule when Known read the store last, or before. It
-// is true if Known could not.
-func (s *Increments) HasRules() bool { return !s.noRules.Load() }
 
 // Event returns the receipts of a user's event on every board, or a not_found. A
 // client's event comes before a correction with the same id.
@@ -101,15 +95,11 @@ where h.event_text is not null`
 	return texts, nil
 }
 
-// erased returns those of the users that are erased, and whether a board has or had a rule.
-func (s *Increments) erased(
-	ctx context.Context, users []string,
-) (erased []scoreboard.UserID, hasRules bool, err error) {
+// erased returns those of the users that are erased.
+func (s *Increments) erased(ctx context.Context, users []string) (erased []scoreboard.UserID, err error) {
 	err = s.db.QueryRow(ctx, `select array(select e.user_id from unnest($1::text[]) as t(u) cross join lateral (
-    select user_id from users where user_id = t.u and status = 'erased' offset 0) as e),
-    exists (select from boards where board_id = $2 and rules_version > 0)`, users, scoreboard.GlobalBoard).
-		Scan(&erased, &hasRules)
-	return erased, hasRules, err
+    select user_id from users where user_id = t.u and status = 'erased' offset 0) as e)`, users).Scan(&erased)
+	return erased, err
 }
 
 // Reject stores why accepted events were not recorded. For each event the attempt
@@ -175,14 +165,14 @@ where u <> all($7::text[])
 order by u, e, at desc
 on conflict (user_id, event_id) do update set payload_hash = excluded.payload_hash, error_code = excluded.error_code,
     message = excluded.message, accepted_at = excluded.accepted_at, rejected_at = clock_timestamp()
-where coalesce(r.accepted_at, r.rejected_at) < excluded.accepted_at`
+where r.accepted_at < excluded.accepted_at`
 
 // Rejection returns why an event was not recorded; nil if no rejection is stored.
 func (s *Increments) Rejection(
 	ctx context.Context, user scoreboard.UserID, event scoreboard.EventID,
 ) (*scoreboard.Rejection, error) {
 	r := &scoreboard.Rejection{Reason: &scoreboard.Error{}}
-	err := s.db.QueryRow(ctx, `select error_code, message, coalesce(accepted_at, rejected_at) from rejected_events
+	err := s.db.QueryRow(ctx, `select error_code, message, accepted_at from rejected_events
 where user_id = $1 and event_id = $2`, user, event.UUID).Scan(&r.Reason.Code, &r.Reason.Message, &r.Accepted)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil //nolint:nilnil // no rejection is not an error
@@ -205,7 +195,7 @@ func (s *Increments) Rejected(ctx context.Context, batch []scoreboard.Increment)
 	rows, err := s.db.Query(ctx, `select t.n
 from unnest($1::text[], $2::uuid[], $3::timestamptz[]) with ordinality as t(u, e, at, n) cross join lateral (
     select from rejected_events where user_id = t.u and event_id = t.e
-        and coalesce(accepted_at, rejected_at) >= t.at and error_code <> 'internal' offset 0) as r`,
+        and accepted_at >= t.at and error_code <> 'internal' offset 0) as r`,
 		users, events, accepted)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("look up the rejections of %d events: %w", n, err))
@@ -239,8 +229,8 @@ func (s *Increments) DeleteRejections(ctx context.Context, before time.Time, kee
 // but an accepted increment may still arrive with one until the deduplication
 // window ends.
 func (s *Increments) DeleteUsedTokens(ctx context.Context, before time.Time, limit int) (int64, error) {
-	done, err := s.db.Exec(ctx, `delete from used_action_tokens where action_id in (
-    select action_id from used_action_tokens where used_at < $1 order by used_at limit $2)`, before, limit)
+	done, err := s.db.Exec(ctx, `delete from used_action_tokens where (user_id, action_id) in (
+    select user_id, action_id from used_action_tokens where used_at < $1 order by used_at limit $2)`, before, limit)
 	if err != nil {
 		return 0, pg.Translate(fmt.Errorf("delete used action tokens: %w", err))
 	}

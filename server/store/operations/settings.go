@@ -26,7 +26,7 @@ func scanSetting(row pgx.CollectableRow) (k scoreboard.StoredSetting, err error)
 
 // StoredSettings returns the settings that operators have changed.
 func (s *Settings) StoredSettings(ctx context.Context) ([]scoreboard.StoredSetting, error) {
-	rows, err := s.db.Query(ctx, `select `+settingColumns+` from knobs order by name`)
+	rows, err := s.db.Query(ctx, `select `+settingColumns+` from settings order by name`)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("read the settings: %w", err))
 	}
@@ -48,13 +48,13 @@ func (s *Settings) ChangeSettings(
 ) ([]scoreboard.StoredSetting, error) {
 	var stored []scoreboard.StoredSetting
 	err := pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('knobs', 0))`); err != nil {
+		if _, err := tx.Exec(ctx, `select pg_advisory_xact_lock(hashtextextended('settings', 0))`); err != nil {
 			return err
 		}
 		var changed []scoreboard.SettingChange
 		for _, t := range changes {
-			done, err := tx.Exec(ctx, `insert into knobs (name, value, changed_by) select $1, $2, $3
-where $2::text is distinct from (select value from knobs where name = $1)
+			done, err := tx.Exec(ctx, `insert into settings (name, value, changed_by) select $1, $2, $3
+where $2::text is distinct from (select value from settings where name = $1)
 on conflict (name) do update set value = excluded.value, version = excluded.version, changed_at = excluded.changed_at,
     changed_by = excluded.changed_by`,
 				t.Name, t.Value, t.Why.Actor)
@@ -65,7 +65,7 @@ on conflict (name) do update set value = excluded.value, version = excluded.vers
 				changed = append(changed, t)
 			}
 		}
-		rows, err := tx.Query(ctx, `select `+settingColumns+` from knobs order by name`)
+		rows, err := tx.Query(ctx, `select `+settingColumns+` from settings order by name`)
 		if err != nil {
 			return err
 		}

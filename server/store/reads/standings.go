@@ -34,10 +34,7 @@ const (
     set_config('enable_bitmapscan', 'off', true), set_config('enable_sort', 'off', true),
     set_config('enable_nestloop', 'off', true), set_config('jit', 'off', true)`
 
-	// Standings are also filled again if a daemon of a version that does not know subscores has passed.
-	sqlState = `select standings_stale() or pairs_generation <> generation and fill_user is null
-        and exists (select from boards where subscore is not null),
-    fill_user is not null, generation, pending_at,
+	sqlState = `select standings_stale(), fill_user is not null, generation, pending_at,
     coalesce(pending_xid, '0'), pg_snapshot_xmin(s), pg_snapshot_xmax(s)
 from standings_state, pg_current_snapshot() as s`
 
@@ -77,8 +74,7 @@ where s.revision < excluded.revision`
 
 	// The last ones, with the cursors.
 	sqlPutLast = `with mine as (
-    update standings_state set generation = generation + 1, pairs_generation = generation + 1,
-        passed_at = clock_timestamp(), as_of = coalesce($10, as_of), pending_at = $11, pending_xid = $12
+    update standings_state set generation = generation + 1, passed_at = clock_timestamp(), as_of = coalesce($10, as_of), pending_at = $11, pending_xid = $12
     where generation = $1 returning true
 ), moved as (
     insert into standings_cursors (shard, cursor_xid, cursor_id)
@@ -128,7 +124,7 @@ func (s *Standings) Update(ctx context.Context) (changes int64, more bool, err e
 		return 0, false, pg.Translate(fmt.Errorf("read the state of the standings: %w", err))
 	}
 	if st.stale {
-		if err := s.reset(ctx); err != nil {
+		if _, err := s.db.Exec(ctx, `select reset_standings()`); err != nil {
 			return 0, false, pg.Translate(fmt.Errorf("reset the standings: %w", err))
 		}
 		return 0, true, nil
@@ -148,16 +144,6 @@ func (s *Standings) Update(ctx context.Context) (changes int64, more bool, err e
 		return 0, false, pg.Translate(fmt.Errorf("update %d standings: %w", len(p.standings), err))
 	}
 	return p.rows, p.full && mine, nil
-}
-
-func (s *Standings) reset(ctx context.Context) error {
-	return pgx.BeginFunc(ctx, s.db, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `select reset_standings()`)
-		if err == nil {
-			_, err = tx.Exec(ctx, `update standings_state set pairs_generation = generation`)
-		}
-		return err
-	})
 }
 
 func (s *Standings) state(ctx context.Context) (st state, err error) {

@@ -240,50 +240,6 @@ func addSubscores(t *testing.T, conn *backends.Conn) {
 where board_id = 'global'`)
 }
 
-// What a daemon of a version without subscores has put into the standings is put again, and the standings are
-// not filled again otherwise.
-func TestStandingsWithoutSubscoresAreFilledAgain(t *testing.T) {
-	t.Parallel()
-	s, conn := storetest.New(t)
-	generation := func() int64 { return conn.Count(t, `select generation from standings_state`) }
-	record(t, s, increment("ada", 5, "one", "k"))
-	storetest.UpdateStandings(t, s)
-	before := generation()
-	conn.Do(t, `update standings_state set generation = generation + 1`) // a pass of such a daemon
-	if _, _, err := s.Standings.Update(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if after := generation(); after != before+2 {
-		t.Errorf("generation %d after a pass, want %d: no board has subscores", after, before+2)
-	}
-	addSubscores(t, conn)
-	for i, user := range []scoreboard.UserID{"ada", "bob", "cy"} {
-		in := increment(user, 5, "two", "k")
-		in.Subscore = new(scoreboard.Score(i + 1))
-		record(t, s, in)
-	}
-	storetest.UpdateStandings(t, s)
-	same(t, conn)
-	conn.Do(t, `update standings set sub_key = 0`)
-	conn.Do(t, `update standings_state set generation = generation + 1`)
-	storetest.UpdateStandings(t, s)
-	same(t, conn)
-	filled := generation()
-	for range 3 {
-		if _, _, err := s.Standings.Update(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	n := conn.Count(t, `select count(*) from standings_state where fill_user is null and as_of is not null`)
-	if n != 1 || generation() != filled+3 {
-		t.Errorf("generation %d, %d states are complete; want %d passes without another filling", generation(), n, 3)
-	}
-	page, err := s.Reads.Page(t.Context(), global, nil, 10)
-	if err != nil || len(page.Entries) != 3 || page.Entries[1].User != "cy" {
-		t.Errorf("got %+v, %v, want ada, cy, bob", page, err)
-	}
-}
-
 // Increments, adjustments, reversals, voids, bans, unbans and erasures happen while passes
 // are interrupted at any time, two run at once, and standings are filled again. No read
 // meanwhile shows a hidden user or lacks what was committed before its as_of, and

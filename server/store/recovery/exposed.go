@@ -3,7 +3,6 @@ package recovery
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -11,22 +10,14 @@ import (
 	"github.com/scoreboard/scoreboard/server/store/internal/pg"
 )
 
-// A daemon of the version before does not know private users, and shows what it records for
-// them. Found by the users who must be hidden, because there are few of them.
-const (
-	sqlExposed = `select s.user_id from (
+// Found by the users who must be hidden, because there are few of them.
+const sqlExposed = `select s.user_id from (
     select user_id from private_users where until is null
     union select user_id from users where status in ('banned', 'erased')) as h
 cross join lateral (select user_id from scores as s where s.user_id = h.user_id and s.board_id = $1 and not s.hidden
     offset 0) as s
 where $2 = '' or s.user_id = $2
 order by s.user_id limit $3`
-
-	sqlExposedLately = `select u.user_id from private_users as p
-join users as u on u.user_id = p.user_id and u.last_recorded_at > clock_timestamp() - $1::interval
-where p.until is null and exists (select from scores as s where s.user_id = u.user_id and not s.hidden)
-order by u.user_id limit $2`
-)
 
 // maxExposed is how many users one read lists.
 const maxExposed = 1000
@@ -36,17 +27,7 @@ const maxExposed = 1000
 func (r *Recovery) Exposed(
 	ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID,
 ) ([]scoreboard.UserID, error) {
-	return r.exposed(ctx, sqlExposed, board, user, maxExposed)
-}
-
-// ExposedLately lists private users with a score that is shown, for whom anything was recorded
-// in the last time.
-func (r *Recovery) ExposedLately(ctx context.Context, last time.Duration) ([]scoreboard.UserID, error) {
-	return r.exposed(ctx, sqlExposedLately, last, maxExposed)
-}
-
-func (r *Recovery) exposed(ctx context.Context, sql string, args ...any) ([]scoreboard.UserID, error) {
-	rows, err := r.db.Query(ctx, sql, args...)
+	rows, err := r.db.Query(ctx, sqlExposed, board, user, maxExposed)
 	if err != nil {
 		return nil, pg.Translate(fmt.Errorf("find visible users who must be hidden: %w", err))
 	}

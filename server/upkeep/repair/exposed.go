@@ -6,29 +6,14 @@ import (
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
-// ExposedUsers are users who must be hidden and are shown: a node of the version before shows
-// what it records for private users.
+// ExposedUsers are users who must be hidden and are shown, which nothing but a change by hand in
+// the database brings about.
 type ExposedUsers interface {
 	// Exposed lists banned, erased and private users whose score on a board is shown, or the
 	// one user. There may be more.
 	Exposed(ctx context.Context, board scoreboard.BoardID, user scoreboard.UserID) ([]scoreboard.UserID, error)
 	// HideExposed hides all scores of such a user.
 	HideExposed(ctx context.Context, user scoreboard.UserID) error
-}
-
-// hideExposed hides those users of a board that must be hidden.
-func hideExposed(ctx context.Context, store ExposedUsers, board scoreboard.BoardID) error {
-	for {
-		users, err := store.Exposed(ctx, board, "")
-		if err != nil || len(users) == 0 {
-			return err
-		}
-		for _, user := range users {
-			if err := store.HideExposed(ctx, user); err != nil {
-				return err
-			}
-		}
-	}
 }
 
 // checkExposed reports those users of a board that must be hidden and are shown, and hides them

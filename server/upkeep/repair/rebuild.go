@@ -16,7 +16,6 @@ type RebuildSource interface {
 	Standings(
 		ctx context.Context, board scoreboard.BoardID, size int, do func([]scoreboard.Change) error,
 	) (asOf time.Time, err error)
-	ExposedUsers
 	// NextEpoch returns an epoch greater than above, which no board has used.
 	NextEpoch(ctx context.Context, above int64) (int64, error)
 	// HistorySince returns when the store's history was adopted, or zero.
@@ -111,9 +110,6 @@ func fillAndSwap(
 		if err := ranking.Fence(ctx, board.ID, token, since); err != nil {
 			return nil, err
 		}
-	}
-	if err := hideExposed(ctx, store, board.ID); err != nil {
-		return nil, err
 	}
 	read := scoreboard.Snapshot{UpdatedAt: board.Created}
 	read.AsOf, err = store.Standings(ctx, board.ID, chunkSize, func(states []scoreboard.Change) error {

@@ -25,7 +25,7 @@ func TestSamplerRepairsDrift(t *testing.T) {
 	r := open(t)
 	r.record(t, 0, 60)
 	r.rebuild(t)
-	// Without these numbers, as of an earlier build, nothing shows that users are missing.
+	// Without these numbers, nothing shows that users are missing.
 	if err := r.rdb.HDel(ctx, "sb:{global}:meta", "members", "states").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestFullPassRepairsWhatTheSamplerCannotSee(t *testing.T) {
 	r := open(t)
 	r.record(t, 0, 60)
 	r.rebuild(t)
-	// Without these numbers, as of an earlier build, nothing shows that users are missing.
+	// Without these numbers, nothing shows that users are missing.
 	if err := r.rdb.HDel(ctx, "sb:{global}:meta", "members", "states").Err(); err != nil {
 		t.Fatal(err)
 	}

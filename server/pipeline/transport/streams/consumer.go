@@ -262,8 +262,7 @@ func (t *Transport) createGroup(ctx context.Context, stream string) error {
 
 // readOwned handles pending entries, whichever member they were delivered to, and then new
 // ones. It returns nil when the lease or the group is lost, or ctx ends. Pending entries are
-// looked for again now and then: a member of an earlier version may have read some after it
-// had lost the lease, and died.
+// looked for again now and then, and members that have none left are removed.
 func (r *reader) readOwned(ctx context.Context) error {
 	r.pausedAt = -1 // a member of another build may have consumed the stream further
 	if err := r.c.transport.createGroup(ctx, r.stream); err != nil {

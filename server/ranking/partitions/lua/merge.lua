@@ -24,7 +24,7 @@ if changed then
     redis.call('HSET', KEYS[1], 'top', ARGV[8])
     redis.call('HINCRBY', KEYS[1], 'version', 1)
 end
--- With the sequences that it is of: a build before this one stores others without it.
+-- The total with the sequences that it is of.
 redis.call('HSET', KEYS[1], 'seqs', ARGV[4], 'rows', ARGV[9], 'updated', ARGV[5], 'total', ARGV[6] .. '/' .. ARGV[4])
 if changed or ARGV[7] ~= '' then
     local line = table.concat({ ARGV[2], ARGV[3], redis.call('HGET', KEYS[1], 'version'), ARGV[5], facts[4], ARGV[6],

@@ -79,8 +79,7 @@ local function renew(meta, rank)
 end
 
 -- announce publishes a notice: one line of metadata, the merged top if it changed, and
--- the users that moved. Where the order has two words the line has one more: a build that knows
--- no subscores then rejects the notice, and reads the board.
+-- the users that moved. Where the order has two words the line has one more.
 local function announce(channel, board, meta, rank, top, moved)
     local facts = redis.call('HMGET', meta, 'epoch', 'version', 'updated', 'order')
     local line = table.concat({ board, facts[1], facts[2], facts[3], facts[4],

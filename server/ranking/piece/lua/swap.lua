@@ -27,10 +27,7 @@ end
 measure(ARGV[6])
 local top = first_rows(KEYS[2])
 redis.call('HSET', KEYS[1], 'epoch', ARGV[4], 'version', 1, 'updated', ARGV[5], 'order', ARGV[6], 'top', top,
-    'server', server, 'built', ARGV[8], 'asof', ARGV[9])
-if marked then -- not by a build before
-    redis.call('HSET', KEYS[1], 'marked', marked)
-end
+    'server', server, 'marked', marked, 'built', ARGV[8], 'asof', ARGV[9])
 count()
 if since then
     redis.call('HSET', KEYS[1], 'since', since)

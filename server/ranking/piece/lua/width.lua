@@ -10,8 +10,7 @@ local function measure(order)
 end
 
 -- widen returns a prefix as the board has it: without a subscore's key it is of subscore 0. It
--- is nil where the prefix has one and the board has none: a build that knows no subscores has
--- built it.
+-- is nil where the prefix has one and the board has none: it is not as it was built.
 local function widen(prefix)
     if #prefix > width then
         return nil

@@ -92,12 +92,9 @@ from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lat
 	sqlPlayers = `select t.n from unnest($1::text[], $2::text[]) with ordinality as t(u, b, n) cross join lateral (
     select from board_players where board_id = t.b and user_id = t.u offset 0) as p`
 
-	// Each token belongs to a user whose row is locked. Those without a user were stored by
-	// the version before.
+	// Each token belongs to a user whose row is locked.
 	sqlUsedTokens = `select u.action_id, u.event_id from unnest($1::text[], $2::uuid[]) as t(u, id)
-cross join lateral (
-    (select * from used_action_tokens where user_id = t.u and action_id = t.id offset 0)
-    union all (select * from used_action_tokens where user_id is null and action_id = t.id offset 0)) as u`
+cross join lateral (select * from used_action_tokens where user_id = t.u and action_id = t.id offset 0) as u`
 
 	// A void of what a revoked key signed waits for transactions that began before it, so
 	// nothing is recorded beyond it.

@@ -13,22 +13,17 @@ import (
 )
 
 // BoardColumns are the columns that ScanBoard reads.
-//
-// On boards with subscores, min_delta and max_delta are ImpossibleDelta, and the bounds are in columns of their
-// own.
-const BoardColumns = `board_id, family_id, mode, sort_order, status, coalesce(pair_min_delta, min_delta),
-    coalesce(pair_max_delta, max_delta), min_score, max_score,
+const BoardColumns = `board_id, family_id, mode, sort_order, status, min_delta, max_delta, min_score, max_score,
     public, coalesce(region, ''), created_at, period, time_zone, week_start % 7, period_start, period_end, closed_at,
     require_action_token, require_attestation, action_least_ms, action_life_ms,
-    case when standings_hash is null then 0 else coalesce(standings_version, 1) end,
+    coalesce(standings_version, 0),
     coalesce(encode(standings_hash, 'hex'), ''), source_board, coalesce(aggregate, ''), coalesce(best_of, 0),
     coalesce(moves, ''), coalesce(platform, ''), tags, rules_version,
     partitions, bounds_version, attempts, tiers, coalesce(schedule, ''), coalesce(metadata, ''),
     coalesce(ties, ''), league, join_required, late_join, max_players, coalesce(subscore, ''),
     coalesce(min_subscore, 0), coalesce(max_subscore, 0), appearance`
 
-// ImpossibleDelta is beyond every delta of an increment. A daemon of a version that does not know what a board
-// has, such as teams or subscores, rejects increments to one with this bound.
+// ImpossibleDelta is beyond every delta of an increment: a board of teams, which takes none, has it as a bound.
 const ImpossibleDelta = scoreboard.MaxScore + 1
 
 // ScanBoard scans BoardColumns, after any columns selected before them.

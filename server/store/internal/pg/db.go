@@ -55,7 +55,6 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	if o.Describe {
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
-	c.AfterConnect = registerCalendar
 	if o.Secure != nil {
 		c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
 			o.Secure(&c.Config)

@@ -46,7 +46,7 @@ func HideScores(
 	return moved, err
 }
 
-// HideExposed is HideScores for a user whose scores a daemon of the version before has shown.
+// HideExposed is HideScores for a user who must be hidden and is shown.
 func HideExposed(ctx context.Context, db *DB, user scoreboard.UserID, shards int) error {
 	return db.InLimitedTx(ctx, func(tx pgx.Tx) error {
 		u, err := LockUser(ctx, tx, user)
