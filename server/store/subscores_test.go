@@ -92,7 +92,11 @@ func TestLedgerAddsUpToSubscores(t *testing.T) {
 			in.Subscore = new(scoreboard.Score(r.IntN(5) - 2))
 			_, err = s.Increments.Record(ctx, []scoreboard.Increment{in})
 		case kind < 15:
-			_, err = s.Corrections.Adjust(ctx, user, board, r.Int64N(5)-2, event, because("user.adjust", user))
+			a := scoreboard.Adjustment{User: user, Board: board, Delta: r.Int64N(5) - 2, Event: event}
+			if a.Subscore = new(scoreboard.Score(r.IntN(5) - 2)); r.IntN(4) == 0 {
+				a.Subscore = nil
+			}
+			_, err = s.Corrections.Adjust(ctx, a, because("user.adjust", user))
 		case kind < 17:
 			_, _, err = s.Corrections.Reverse(ctx, user, event, scoreboard.Reversing{}, because("event.reverse", user))
 		case kind == 17:
