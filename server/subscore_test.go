@@ -611,3 +611,26 @@ func subscoresAtLimits(t *testing.T, h *harness, c *client.Client, name string, 
 	}
 	subscoresAreRead(t, h, c, name, b)
 }
+
+// A node that does not know a board yet, which another has just created, shows the subscores of its receipts.
+func TestSubscoresOfANewBoard(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.start(allRoles).client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	other := h.start(allRoles).client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	for i := range 5 { // the other node reads the boards every second
+		board := fmt.Sprint("new", i)
+		if _, err := c.CreateBoard(t.Context(), client.BoardRequest{Board: board, Subscore: "highest"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Submit(t.Context(), client.Increment{
+			User: "ada", Board: board, Delta: 1, Subscore: new(int64(2)), EventID: board,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		e, err := other.ReceiptOf(t.Context(), "ada", board)
+		if err != nil || len(e.Receipts) != 1 || optional(e.Receipts[0].NewSubscore) != "2" {
+			t.Errorf("board %s: got %+v, %v, want the subscore 2", board, e, err)
+		}
+	}
+}
