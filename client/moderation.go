@@ -84,13 +84,15 @@ func (c *Client) setStatus(ctx context.Context, verb, user, reason string) (User
 	return s, err
 }
 
-// Adjustment is a signed change of a score by an operator.
+// Adjustment is a signed change of a score, and of its subscore on a board with subscores, by an
+// operator. One of the two may be 0.
 type Adjustment struct {
-	User    string
-	Board   string // global when empty
-	Delta   int64
-	EventID string // Adjust generates one if it is empty
-	Reason  string
+	User     string
+	Board    string // global when empty
+	Delta    int64
+	Subscore *int64
+	EventID  string // Adjust generates one if it is empty
+	Reason   string
 }
 
 // Adjust changes a score by recording an adjustment. It retries with the same event
@@ -104,7 +106,9 @@ func (c *Client) Adjust(ctx context.Context, a Adjustment) (Receipt, error) {
 		op: "adjust " + a.User, method: http.MethodPost, path: "/v1/admin/users/" + url.PathEscape(a.User) + "/adjust",
 		sign: true, eventID: a.EventID,
 		body: func(time.Time) any {
-			return wire.AdjustRequest{Board: a.Board, Delta: a.Delta, EventID: a.EventID, Reason: a.Reason}
+			return wire.AdjustRequest{
+				Board: a.Board, Delta: a.Delta, Subscore: a.Subscore, EventID: a.EventID, Reason: a.Reason,
+			}
 		},
 	}, &receipt)
 	return receipt, err

@@ -281,6 +281,11 @@ func TestConsoleChanges(t *testing.T) {
 			"user:alice", "user adjust alice --board global --delta 7 --event-id console-1", "The score is adjusted",
 		},
 		{
+			"adjust", form("user", "alice", "board", "pairs", "delta", "0", "subscore", "-2", "event", "console-2"),
+			"user.adjust", "user:alice",
+			"user adjust alice --board pairs --delta 0 --subscore -2 --event-id console-2", "The score is adjusted",
+		},
+		{
 			"reverse", form("user", "alice", "event", "first"), "event.reverse", "user:alice",
 			"event reverse first --user alice", "The event is reversed",
 		},

@@ -487,3 +487,150 @@ func TestSubscoresInStreams(t *testing.T) {
 		})
 	})
 }
+
+// Both numbers reach ±(2^53 − 1) on boards of any order, in one piece and in partitions, and every read has them in the
+// order of a few plain lines. What would leave the range changes nothing, also between other events of a batch.
+func TestSubscoresAtTheirLimits(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	n := h.start(allRoles)
+	c := n.client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	const most = 1<<53 - 1
+	for i, b := range []naiveBoard{
+		{mode: "increment", order: "highest", subscore: "highest"},
+		{mode: "increment", order: "lowest", subscore: "lowest", shared: true},
+		{mode: "increment", order: "highest", subscore: "lowest"},
+	} {
+		name, partitions := fmt.Sprint("limits", i), 1+2*(i/2)
+		r := client.BoardRequest{
+			Board: name, Mode: b.mode, Order: b.order, Subscore: b.subscore, Partitions: &partitions,
+			MinDelta: new(int64(-most)), MaxDelta: new(int64(most)), MinScore: new(int64(-most)),
+		}
+		if b.shared {
+			r.Ties = "shared"
+		}
+		if _, err := c.CreateBoard(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		b.of = map[string]naivePair{}
+		t.Run(name, func(t *testing.T) { subscoresAtLimits(t, h, c, name, &b) })
+	}
+}
+
+func subscoresAtLimits(t *testing.T, h *harness, c *client.Client, name string, b *naiveBoard) {
+	h.t = t
+	const most = 1<<53 - 1
+	sent := 0
+	in := func(user string, score, subscore int64) client.Increment {
+		sent++
+		return client.Increment{
+			User: user, Board: name, Delta: score, Subscore: &subscore, EventID: fmt.Sprint(name, "-", sent),
+		}
+	}
+	submit := func(ins ...client.Increment) []client.Result {
+		t.Helper()
+		out, err := c.SubmitBatch(t.Context(), ins)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, o := range out {
+			if o.Err == nil {
+				now, _ := b.submit(ins[i].User, ins[i].Delta, *ins[i].Subscore, o.Receipt.RecordedAt)
+				if o.Receipt.NewScore != now.score || optional(o.Receipt.NewSubscore) != fmt.Sprint(now.subscore) {
+					t.Errorf("item %d: got %+v, want %+v", i, o.Receipt, now)
+				}
+			}
+		}
+		return out
+	}
+	refused := func(what string, err error, code wire.Code, field string) {
+		t.Helper()
+		var e *client.Error
+		if !errors.As(err, &e) || e.Code != code || e.Field != field {
+			t.Errorf("%s: got %v, want %s of %q", what, err, code, field)
+		}
+	}
+	for i, p := range [][2]int64{
+		{most, most}, {most, -most}, {-most, most}, {-most, -most}, {most, 0}, {0, most}, {0, -most}, {1, 1}, {1, 1},
+	} {
+		for _, o := range submit(in(fmt.Sprint("u", i), p[0], p[1])) {
+			if o.Err != nil {
+				t.Fatal(o.Err)
+			}
+		}
+	}
+	out := submit(
+		in("u0", -1, -1), in("u0", 1, 1), in("u0", -1, 1), in("u0", 0, -2), in("u0", 1, 0), in("u0", 0, 2),
+		in("u3", -1, 0), in("u3", 0, -1), in("u3", 1, 1),
+	)
+	for i, field := range []string{"", "", "subscore", "", "delta", "", "delta", "subscore", ""} {
+		if field == "" && out[i].Err != nil {
+			t.Errorf("item %d of the batch: %v", i, out[i].Err)
+		} else if field != "" {
+			refused(fmt.Sprint("item ", i), out[i].Err, wire.CodeScoreOutOfRange, field)
+		}
+	}
+	// Without the first event, the second would lead beyond the range.
+	first := in("u1", -1, most)
+	submit(first, in("u1", -1, -most))
+	_, err := c.Reverse(t.Context(), first.EventID, client.ReverseRequest{UserID: "u1", Reason: "test"})
+	refused("a reversal", err, wire.CodeScoreOutOfRange, "subscore")
+	for _, a := range []struct {
+		delta    int64
+		subscore *int64
+		code     wire.Code
+		field    string
+	}{
+		{1, nil, wire.CodeScoreOutOfRange, "delta"},
+		{0, new(int64(1)), wire.CodeScoreOutOfRange, "subscore"},
+		{0, new(int64(most + 1)), wire.CodeDeltaOutOfRange, "subscore"},
+		{0, new(int64(0)), wire.CodeDeltaOutOfRange, "delta"},
+		{0, nil, wire.CodeDeltaOutOfRange, "delta"},
+		{-1, new(int64(-most)), "", ""},
+		{1, new(int64(most)), "", ""},
+		{0, new(int64(-3)), "", ""},
+		{-2, nil, "", ""},
+	} {
+		r, err := c.Adjust(t.Context(), client.Adjustment{
+			User: "u0", Board: name, Delta: a.delta, Subscore: a.subscore, Reason: "test",
+		})
+		what := fmt.Sprintf("an adjustment by %d and %s", a.delta, optional(a.subscore))
+		if a.code != "" {
+			refused(what, err, a.code, a.field)
+			continue
+		}
+		subscore := int64(0)
+		if a.subscore != nil {
+			subscore = *a.subscore
+		}
+		now, before := b.submit("u0", a.delta, subscore, r.RecordedAt)
+		if err != nil || r.NewScore != now.score || optional(r.NewSubscore) != fmt.Sprint(now.subscore) ||
+			optional(r.PreviousSubscore) != fmt.Sprint(before.subscore) {
+			t.Errorf("%s: got %+v, %v, want %+v", what, r, err, now)
+		}
+	}
+	subscoresAreRead(t, h, c, name, b)
+}
+
+// A node that does not know a board yet, which another has just created, shows the subscores of its receipts.
+func TestSubscoresOfANewBoard(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	c := h.start(allRoles).client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	other := h.start(allRoles).client("root", auth.ScopeAdmin+" "+auth.ScopeUpdate)
+	for i := range 5 { // the other node reads the boards every second
+		board := fmt.Sprint("new", i)
+		if _, err := c.CreateBoard(t.Context(), client.BoardRequest{Board: board, Subscore: "highest"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Submit(t.Context(), client.Increment{
+			User: "ada", Board: board, Delta: 1, Subscore: new(int64(2)), EventID: board,
+		}); err != nil {
+			t.Fatal(err)
+		}
+		e, err := other.ReceiptOf(t.Context(), "ada", board)
+		if err != nil || len(e.Receipts) != 1 || optional(e.Receipts[0].NewSubscore) != "2" {
+			t.Errorf("board %s: got %+v, %v, want the subscore 2", board, e, err)
+		}
+	}
+}

@@ -70,7 +70,10 @@ type Erased struct {
 // once; a repeat returns the first receipt.
 type AdjustRequest struct {
 	Board string `json:"board,omitempty"` // name of the board; global by default
-	Delta int64  `json:"delta"`           // points to add; negative to subtract
+	// Points to add; negative to subtract. 0 only with a subscore that is not 0.
+	Delta int64 `json:"delta"`
+	// What to add to the subscore, on a board with subscores; negative to subtract.
+	Subscore *int64 `json:"subscore,omitempty"`
 	// Id of the adjustment: 1 to 128 of the characters A-Z a-z 0-9 . _ : @ and -; it counts once.
 	EventID string `json:"event_id"`
 	Reason  string `json:"reason"` // the operator's reason, for the audit trail, 1 to 500 characters

@@ -14,7 +14,7 @@ type Tier struct {
 	// Percentage of the ranked users that are in the tier, counted from the first and rounded up to whole users:
 	// above 0, at most 100, with at most 3 decimals.
 	Percentile float64 `json:"percentile,omitempty"`
-	Score      *int64  `json:"score,omitempty"` // worst score that is in the tier
+	Score      *int64  `json:"score,omitempty"` // worst score that is in the tier, whatever the subscore
 }
 
 // NextTier is the tier before that of a user, and how far the user is from it.

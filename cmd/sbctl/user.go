@@ -91,21 +91,28 @@ func requireReason(reason string) error {
 
 func newAdjustCmd(p *program) *cobra.Command {
 	var a client.Adjustment
+	var subscore int64
 	cmd := &cobra.Command{
 		Use: "adjust USER", Short: "Adjust a user's score", Args: exactArgs("USER"),
 		Long: `Adjust a user's score and record the adjustment in the ledger. The delta is signed
-and added, whatever the board's mode. With --event-id, repeating the command does
-not adjust twice.`,
+and added, whatever the board's mode. On a board with subscores, --subscore is
+likewise added to the subscore, and the delta may be 0. With --event-id, repeating
+the command does not adjust twice.`,
 		Example: trimExamples(`
   sbctl user adjust alice --delta -50 --reason "counted by hand"
+  sbctl user adjust reds --board goals --delta 0 --subscore -2 --reason "a goal was offside"
   sbctl user adjust alice --board weekly --delta 10 --reason "a lost match" --event-id ticket-4711`),
 		RunE: p.withClient(func(cmd *cobra.Command, c *client.Client, args []string) error {
-			if a.Delta == 0 {
-				return usagef("--delta must not be 0")
+			if a.Delta == 0 && subscore == 0 {
+				return usagef("--delta must not be 0 without --subscore")
 			}
 			a.User = args[0]
-			if err := p.confirm(cmd.Context(),
-				fmt.Sprintf("Change the score of %s by %+d?", a.User, a.Delta)); err != nil {
+			question := fmt.Sprintf("Change the score of %s by %+d?", a.User, a.Delta)
+			if cmd.Flags().Changed("subscore") {
+				a.Subscore = &subscore
+				question = fmt.Sprintf("Change the score of %s by %+d and the subscore by %+d?", a.User, a.Delta, subscore)
+			}
+			if err := p.confirm(cmd.Context(), question); err != nil {
 				return err
 			}
 			receipt, err := c.Adjust(cmd.Context(), a)
@@ -117,6 +124,7 @@ not adjust twice.`,
 	}
 	addBoardFlag(cmd, &a.Board)
 	cmd.Flags().Int64Var(&a.Delta, "delta", 0, "amount to add, signed")
+	cmd.Flags().Int64Var(&subscore, "subscore", 0, "amount to add to the subscore, signed")
 	cmd.Flags().StringVar(&a.EventID, "event-id", "", "event id of the adjustment (default: a new one)")
 	addReasonFlag(cmd, &a.Reason)
 	requireFlags(cmd, "delta", "reason")

@@ -33,8 +33,8 @@ func inRepository(t *testing.T, command string) string {
 		root, dirs[0], dirs[1], dirs[2], os.Getenv("GOFLAGS"), command)
 }
 
-// Every command of README.md, and of the pages about boards, leagues, reading, signing and streams, is
-// run on one development stack, in the order of the pages. The stand-in for make starts it.
+// Every command of README.md, and of the pages about boards, leagues, tournaments, rewards, reading, signing and
+// streams, is run on one development stack, in the order of the pages. The stand-in for make starts it.
 func TestTourOfTheDocs(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"curl", "openssl"} {
@@ -45,6 +45,7 @@ func TestTourOfTheDocs(t *testing.T) {
 	boards, reading := readPage(t, "docs/boards.md"), readPage(t, "docs/reading.md")
 	signing, protocol := readPage(t, "docs/signing.md"), readPage(t, "docs/protocol.md")
 	leagues, web := readPage(t, "docs/leagues.md"), readPage(t, "docs/web.md")
+	rewards := readPage(t, "docs/rewards.md")
 	golang, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
@@ -66,6 +67,7 @@ case "$*" in
 build) ;; # the test has built them
 dev)
 	export SCOREBOARD_POSTGRES_URL=%[1]q SCOREBOARD_POSTGRES_DIRECT_URL=%[2]q SCOREBOARD_REDIS_URL=%[3]q
+	export SCOREBOARD_BOARDS_CLOSE_GRACE=1s # the season of docs/rewards.md is sealed within the test
 	scoreboardd dev --addr %[4]s --ops-addr %[5]s > scoreboardd.log 2>&1 &
 	until [ -s .dev/sbctl.env ] && curl -fs http://%[5]s/readyz; do kill -0 $!; sleep 0.1; done ;;
 *) echo "unexpected: make $*"; exit 1 ;;
@@ -79,6 +81,7 @@ curl() { # a stream has no end
 	esac
 }
 page() { printf '\n== %s\n' "$1"; }
+claimable() { sbctl reward list --user "$1" --state claimable --output json | grep -o '"id": [0-9]*' | grep -o '[0-9]*$'; }
 `
 	out := shell(t, dir, prelude+
 		"page README.md\n"+readme.Script(t, []string{"Quick start", "Your first increment"}, nil)+
@@ -89,6 +92,7 @@ page() { printf '\n== %s\n' "$1"; }
 		"page docs/web.md\n"+web.Script(t, []string{"Title, description, colour and image"}, nil)+
 		"page docs/leagues.md\n"+leagues.Script(t, []string{""}, []string{"After a void"})+
 		"page docs/tournaments.md\n"+tournaments.Script(t, []string{""}, nil)+
+		"page docs/rewards.md\n"+rewards.Script(t, []string{"", "The table", "States"}, nil)+
 		"page docs/reading.md\n"+reading.Script(t, []string{""}, nil)+
 		"page docs/signing.md\n"+signing.Script(t, []string{
 		"In the body", "In the headers", "When a request is rejected",
@@ -99,6 +103,13 @@ page() { printf '\n== %s\n' "$1"; }
 		"daily:2026-11-22", "daily:"+time.Now().In(berlin).Format(time.DateOnly),
 		"--starts 14d --ends 28d", "--starts 15s --ends 28d",
 		"sbctl score submit --user ada --board open", "sleep 16; sbctl score submit --user ada --board open",
+		// A week that ends in ten seconds, and the rewards as they are numbered then.
+		"create trophy --period weekly", "create trophy --period season --season 2026-w47 --ends 10s",
+		"sbctl reward list --user ada --state claimable", `sbctl score submit --user ada --board trophy --delta 1200
+until [ -n "$(claimable ada)" ]; do sleep 0.2; done
+sbctl reward list --user ada --state claimable`,
+		"sbctl reward claim 8841", `sbctl reward claim "$(claimable ada)"`,
+		"sbctl reward revoke 8842", `sbctl reward revoke "$(claimable bob)"`,
 		"2026-12-21T00:00:00Z", time.Now().Add(30*24*time.Hour).UTC().Format(time.RFC3339),
 	)
 	shown := out
@@ -114,6 +125,8 @@ page() { printf '\n== %s\n' "$1"; }
 		`== docs/tournaments.md\n`, `(?m)^join +required, at most 64 players`, `(?m)^players +1 of 64`,
 		`(?m)^joined +true`,
 		`(?m)^score +4,?200`, `(?m)^ada +20`,
+		`== docs/rewards.md\n`, `(?m)^ *\d+ +ada +trophy:2026-w47 +1 +claimable `, `(?m)^ *\d+ +ada .* claimed `,
+		`(?m)^ *\d+ +bob +trophy:2026-w47 +claimable .*\{"gems":50\}$`, `(?m)^ *\d+ +bob .* revoked `,
 		`== docs/reading.md\n`, `(?m)^ada is \d+\w\w of \d+ on global`,
 		`== docs/signing.md\n`,
 		`"user_id":"ada",[^\n]*"processed_event_id":"round-17"`,

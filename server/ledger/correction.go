@@ -232,8 +232,8 @@ func (b *Batch) Adjust() (replayed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if err := in.CheckSubscores([]*scoreboard.Board{board}); err != nil {
-		return false, err
+	if in.Subscore != nil && !board.HasSubscores() {
+		return false, scoreboard.Invalid("subscore", "board %s has no subscores", board.ID)
 	}
 	to := b.moved(in.User, board.ID, in.Submitted())
 	if err := board.CheckPair(to.Pair); err != nil {

@@ -221,8 +221,9 @@ func (m *memory) commit(t rapid.TB, b *ledger.Batch) {
 		if key, subKey := board.Keys(pair); r.key != key || r.subKey != subKey {
 			t.Fatalf("row %d: keys %d and %d, want %d and %d", i, r.key, r.subKey, key, subKey)
 		}
-		// A score that is hidden before and after may begin to exist unseen.
-		changed := before.Version == 0 || r.receipt.NewScore != before.Value ||
+		// A score that is hidden before and after may begin to exist unseen: a submission tells the ranking
+		// nevertheless, also in the microsecond of the change before.
+		changed := before.Version == 0 || !before.Exists && !r.admin || r.receipt.NewScore != before.Value ||
 			r.receipt.NewSubscore != before.Subscore || r.hidden != before.Hidden ||
 			!r.reached.Equal(before.ReachedAt)
 		revision := before.Revision

@@ -90,7 +90,9 @@ func TestAttemptsCountWhatWasRecordedBefore(t *testing.T) {
 	}
 	left(1)
 	event := increment("ada", 5, "a1").Event
-	if _, err := s.Corrections.Adjust(t.Context(), "ada", "global", 5, event, why); err != nil {
+	if _, err := s.Corrections.Adjust(t.Context(), scoreboard.Adjustment{
+		User: "ada", Board: "global", Delta: 5, Event: event,
+	}, why); err != nil {
 		t.Fatal(err)
 	}
 	left(1)

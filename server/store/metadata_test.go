@@ -48,7 +48,9 @@ func TestMetadataOfStandings(t *testing.T) {
 	submit("e3", `{"n":3}`)
 	why := &scoreboard.AuditEntry{Actor: "root", Action: "event.reverse", Target: "user:ada", Reason: "test"}
 	event := increment("ada", 5, "a1").Event
-	if _, err := s.Corrections.Adjust(t.Context(), "ada", "global", 5, event, why); err != nil {
+	if _, err := s.Corrections.Adjust(t.Context(), scoreboard.Adjustment{
+		User: "ada", Board: "global", Delta: 5, Event: event,
+	}, why); err != nil {
 		t.Fatal(err)
 	}
 	want("after an adjustment", `{"n":3}`)

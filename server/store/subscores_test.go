@@ -1,6 +1,8 @@
 package store_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -82,7 +84,11 @@ func TestLedgerAddsUpToSubscores(t *testing.T) {
 			in.Subscore = new(scoreboard.Score(r.IntN(5) - 2))
 			_, err = s.Increments.Record(ctx, []scoreboard.Increment{in})
 		case kind < 15:
-			_, err = s.Corrections.Adjust(ctx, user, board, r.Int64N(5)-2, event, because("user.adjust", user))
+			a := scoreboard.Adjustment{User: user, Board: board, Delta: r.Int64N(5) - 2, Event: event}
+			if a.Subscore = new(scoreboard.Score(r.IntN(5) - 2)); r.IntN(4) == 0 {
+				a.Subscore = nil
+			}
+			_, err = s.Corrections.Adjust(ctx, a, because("user.adjust", user))
 		case kind < 17:
 			_, _, err = s.Corrections.Reverse(ctx, user, event, scoreboard.Reversing{}, because("event.reverse", user))
 		case kind == 17:
@@ -170,5 +176,92 @@ func TestImportOfSubscores(t *testing.T) {
 	if err != nil || out.Written != 1 || len(out.Rejected) != 1 ||
 		wire.CodeOf(out.Rejected[0].Err) != wire.CodeInvalidRequest {
 		t.Errorf("a subscore for a board without: got %+v, %v", out, err)
+	}
+}
+
+// Final standings are in the order of score, subscore, time and user, whatever chunks they are copied in and wherever
+// a copy is interrupted, and the first comparison finds nothing wrong. Equal scores are reached in the opposite order
+// of their subscores.
+func TestFinalStandingsOfSubscores(t *testing.T) {
+	t.Parallel()
+	s, conn := storetest.New(t)
+	const most = int64(scoreboard.MaxScore)
+	best := []struct {
+		user            scoreboard.UserID
+		score, subscore int64
+		rank, shared    int64
+	}{ // where the highest of both rank first
+		{"k", 9, -most, 1, 1}, {"j", 5, most, 2, 2}, {"i", 5, 1, 3, 3}, {"c", 5, 0, 4, 4}, {"h", 5, 0, 5, 4},
+		{"g", 5, -1, 6, 6}, {"f", 5, -most, 7, 7}, {"a", 4, most, 8, 8},
+	}
+	orders := []scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}
+	for n := range 8 {
+		order, subscore := orders[n%2], orders[n/2%2]
+		board := &scoreboard.Board{
+			ID: scoreboard.BoardID(fmt.Sprint("sealed", n)), Order: order, Subscore: subscore,
+			Ties: []scoreboard.Ties{"", scoreboard.TiesShared}[n/4],
+		}
+		scores, subscores := make(map[scoreboard.UserID]int64), make(map[scoreboard.UserID]*scoreboard.Score)
+		name := func(user scoreboard.UserID) scoreboard.UserID { return user + scoreboard.UserID(fmt.Sprint("-", n)) }
+		for i := range best {
+			b := &best[i]
+			score, second := scoreboard.Score(b.score), scoreboard.Score(b.subscore)
+			if order == scoreboard.OrderLowest {
+				score = 10 - score
+			}
+			if subscore == scoreboard.OrderLowest {
+				second = -second
+			}
+			scores[name(b.user)], subscores[name(b.user)] = int64(score), &second
+		}
+		id := cupOf(t, s, board, scores,
+			func(user scoreboard.UserID) *scoreboard.Score { return subscores[user] })
+		for i := range best {
+			at := len(best) - i // the last of the order was there first
+			if best[i].user == "c" {
+				at-- // when h was, who has the same pair
+			}
+			conn.Do(t, `update scores set reached_at = '2020-01-01'::timestamptz + $2::integer * interval '1 second'
+where user_id = $1 and board_id = $3`, name(best[i].user), at, id)
+		}
+		closed, err := s.Boards.FindBoard(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn.Do(t, `update boards set period_end = clock_timestamp() where board_id = $1`, id)
+		if err := s.Boards.CloseBoard(t.Context(), closed); err != nil {
+			t.Fatal(err)
+		}
+		interrupted := errors.New("interrupted")
+		for copied, call := 0, 0; copied < len(best); call++ {
+			asked := 0
+			n, err := s.Boards.CopyStandings(t.Context(), id, 1+n%3, func(context.Context) error {
+				if asked++; asked > 2 { // once to look where to go on, once for a chunk
+					return interrupted
+				}
+				return nil
+			})
+			if copied += n; err != nil && !errors.Is(err, interrupted) || call > len(best) {
+				t.Fatalf("board %d: copied %d, %v", n, copied, err)
+			}
+		}
+		if sealed, err := s.Boards.SealStandings(t.Context(), id); err != nil || !sealed {
+			t.Fatalf("board %d: sealed %t, %v, want sealed at once", n, sealed, err)
+		}
+		_, rows, err := s.Boards.FinalStandings(t.Context(), id, 0, 100)
+		if err != nil || len(rows) != len(best) {
+			t.Fatalf("board %d: %d rows, %v, want %d", n, len(rows), err, len(best))
+		}
+		for i, row := range rows {
+			rank := best[i].rank
+			if board.SharesRanks() {
+				rank = best[i].shared
+			}
+			if user := name(best[i].user); row.User != user || row.Rank != rank || row.Ordinal != best[i].rank ||
+				int64(row.Score) != scores[user] || row.Subscore != *subscores[user] {
+				t.Errorf("board %d, row %d: got %+v, want %s at %d with %d, %d", n, i, row, user, rank, scores[user],
+					*subscores[user])
+			}
+		}
 	}
 }

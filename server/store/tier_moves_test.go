@@ -58,7 +58,9 @@ func TestTierMovesAreOwnEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	why := &scoreboard.AuditEntry{Actor: "root", Action: "user.adjust", Target: "user:bob", Reason: "a test"}
-	if _, err := s.Corrections.Adjust(t.Context(), "bob", scoreboard.GlobalBoard, 100, id, why); err != nil {
+	if _, err := s.Corrections.Adjust(t.Context(), scoreboard.Adjustment{
+		User: "bob", Board: scoreboard.GlobalBoard, Delta: 100, Event: id,
+	}, why); err != nil {
 		t.Fatal(err)
 	}
 	moves := passTiers(t, s, conn)

@@ -52,7 +52,9 @@ func TestPrivateUserWritesUnseen(t *testing.T) {
 		}
 	}
 	adjustment, _ := scoreboard.ParseEventID("bob", "adjust")
-	if _, err := r.Corrections.Adjust(ctx, "bob", "low", 3, adjustment, why()); err != nil {
+	if _, err := r.Corrections.Adjust(ctx, scoreboard.Adjustment{
+		User: "bob", Board: "low", Delta: 3, Event: adjustment,
+	}, why()); err != nil {
 		t.Fatal(err)
 	}
 	reversed, _ := scoreboard.ParseEventID("bob", "e")

@@ -67,7 +67,9 @@ func TestConcurrentModerationKeepsTheLedgerConsistent(t *testing.T) {
 						_, err = r.Moderation.Unban(ctx, user, why())
 					case 2:
 						adjustment, _ := scoreboard.ParseEventID(user, fmt.Sprint("adjust", a.event))
-						_, err = r.Corrections.Adjust(ctx, user, a.boards[0], int64(a.delta), adjustment, why())
+						_, err = r.Corrections.Adjust(ctx, scoreboard.Adjustment{
+							User: user, Board: a.boards[0], Delta: int64(a.delta), Event: adjustment,
+						}, why())
 					case 3, 4, 5:
 						if _, _, err = r.Corrections.Reverse(ctx, user, event, whole, why()); err == nil {
 							reversed.Add(1)

@@ -155,7 +155,9 @@ func TestAdjustmentWhoseIDIsTaken(t *testing.T) {
 		t.Fatal(err)
 	}
 	taken := increment("eve", 2, "ticket-17", "k", "sum")
-	if _, err := r.Corrections.Adjust(ctx, "eve", "sum", 500, taken.Event, why()); err != nil {
+	if _, err := r.Corrections.Adjust(ctx, scoreboard.Adjustment{
+		User: "eve", Board: "sum", Delta: 500, Event: taken.Event,
+	}, why()); err != nil {
 		t.Fatal(err)
 	}
 	if err := record(r, taken); err != nil {

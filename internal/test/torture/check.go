@@ -211,7 +211,8 @@ func (r *run) checkEvents(all rows) {
 }
 
 func (r *run) checkReceipt(e *contract.Event, receipt contract.Receipt, row contract.Row) {
-	if receipt.Version != row.Version || receipt.NewScore != row.NewScore || !receipt.RecordedAt.Equal(row.RecordedAt) {
+	if receipt.Version != row.Version || after(receipt) != pairAfter(row) ||
+		!receipt.RecordedAt.Equal(row.RecordedAt) {
 		r.log.Violate("receipt", e.UserID, "event %s: the receipt says %+v, the ledger %+v", e.EventID, receipt, row)
 	}
 }
@@ -221,15 +222,15 @@ func (r *run) checkReceipt(e *contract.Event, receipt contract.Receipt, row cont
 func (r *run) checkLedger(all rows) {
 	for user, byBoard := range all {
 		for board, list := range byBoard {
-			score := int64(0)
+			var before pair
 			var last time.Time
 			for i, row := range list {
-				want := nextScore(board, int64(i), score, row.Delta)
-				if row.Version != int64(i)+1 || row.NewScore != want || row.RecordedAt.Before(last) {
+				want := nextPair(board, int64(i), before, pair{row.Delta, row.Subscore})
+				if row.Version != int64(i)+1 || pairAfter(row) != want || row.RecordedAt.Before(last) {
 					r.log.Violate(
 						"ledger",
 						user,
-						"row %d of %s is %+v, want version %d, score %d, not before %s",
+						"row %d of %s is %+v, want version %d, score %v, not before %s",
 						i,
 						board,
 						row,
@@ -238,7 +239,7 @@ func (r *run) checkLedger(all rows) {
 						last,
 					)
 				}
-				score, last = row.NewScore, row.RecordedAt
+				before, last = want, row.RecordedAt
 			}
 		}
 	}
@@ -283,7 +284,7 @@ func (r *run) checkReads(all rows) {
 			continue
 		}
 		for i, e := range read.Entries {
-			if e.Rank != int64(i)+1 || i > 0 && e.Score > read.Entries[i-1].Score {
+			if outOfOrder(read.Entries, i, read.Board) {
 				r.log.Violate("head order", e.UserID, "node %d, board %s: row %d is %+v", read.Node, read.Board, i, e)
 			}
 			r.checkRead(read, e.UserID, e.Score, all, told)
@@ -339,7 +340,7 @@ func (r *run) checkRead(read contract.Read, user string, score int64, all rows, 
 // the whole order of each board against the ledger's, ties included.
 func (r *run) checkHeads(ctx context.Context, all rows, ended time.Time) {
 	deadline := time.Now().Add(convergeTime)
-	compared := slices.Clone(boards)
+	compared := r.boards()
 	if !r.storeClock.Load() {
 		compared = append(compared, r.seasons.current())
 		if len(r.league.all) > 0 {
@@ -383,29 +384,29 @@ func (r *run) checkHeads(ctx context.Context, all rows, ended time.Time) {
 
 // standing is one user's place by the ledger.
 type standing struct {
-	user    string
-	score   int64
+	user string
+	pair
 	reached time.Time
 }
 
-// standings ranks a board by the contract's rule: the higher score, then the
-// earlier moment at which it was reached, then the user id.
+// standings ranks a board by the contract's rule: the higher score, then the better subscore, then the
+// earlier moment at which they were reached, then the user id.
 func standings(board string, all rows) []standing {
 	var list []standing
 	for user, byBoard := range all {
 		var s standing
 		for i, row := range byBoard[board] {
-			if i == 0 || row.NewScore != s.score {
+			if i == 0 || pairAfter(row) != s.pair {
 				s.reached = row.RecordedAt
 			}
-			s.user, s.score = user, row.NewScore
+			s.user, s.pair = user, pairAfter(row)
 		}
 		if s.user != "" {
 			list = append(list, s)
 		}
 	}
 	slices.SortFunc(list, func(a, b standing) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), a.reached.Compare(b.reached), cmp.Compare(a.user, b.user))
+		return cmp.Or(a.compare(b.pair, board), a.reached.Compare(b.reached), cmp.Compare(a.user, b.user))
 	})
 	return list
 }
@@ -428,12 +429,12 @@ func (r *run) compareBoard(
 			return fmt.Sprintf("degraded %t %s, as of %s", top.Degraded, top.DegradedReason, top.AsOf)
 		}
 		for _, e := range top.Entries {
-			if at >= len(want) || e.UserID != want[at].user || e.Score != want[at].score || e.Rank != int64(at)+1 {
+			if at >= len(want) || e.UserID != want[at].user || pairOf(e) != want[at].pair || e.Rank != int64(at)+1 {
 				w := standing{}
 				if at < len(want) {
 					w = want[at]
 				}
-				return fmt.Sprintf("place %d is %+v, the ledger says %s with %d", at+1, e, w.user, w.score)
+				return fmt.Sprintf("place %d is %+v, the ledger says %s with %v", at+1, e, w.user, w.pair)
 			}
 			at++
 		}

@@ -15,8 +15,9 @@ const checkTime = 10 * time.Second
 
 // score is a user's state on a board, as a sequential program would keep it.
 type score struct {
-	version, value int64
-	frozen         bool
+	version int64
+	pair    pair
+	frozen  bool
 }
 
 // step is an operation on a score: an increment with its receipt, or the begin or end
@@ -24,21 +25,9 @@ type score struct {
 type step struct {
 	board   string
 	event   string // empty: a freeze
-	delta   int64
+	by      pair
 	receipt contract.Receipt
 	freeze  bool
-}
-
-// nextScore is a score after an increment, by the board's mode; version counts the
-// increments before it.
-func nextScore(board string, version, value, delta int64) int64 {
-	switch {
-	case board == boardLatest || board == boardBest && version == 0:
-		return delta
-	case board == boardBest:
-		return max(value, delta)
-	}
-	return value + delta
 }
 
 // sequential allows exactly what the contract says of one increment after another.
@@ -52,11 +41,11 @@ var sequential = porcupine.Model{
 			s.frozen = in.freeze
 			return true, s
 		}
-		want := nextScore(in.board, s.version, s.value, in.delta)
-		if s.frozen || in.receipt.Version != s.version+1 || in.receipt.NewScore != want {
+		want := nextPair(in.board, s.version, s.pair, in.by)
+		if s.frozen || in.receipt.Version != s.version+1 || after(in.receipt) != want {
 			return false, s
 		}
-		s.version, s.value = in.receipt.Version, want
+		s.version, s.pair = in.receipt.Version, want
 		return true, s
 	},
 }
@@ -72,8 +61,10 @@ func (r *freezer) checkHistories() {
 		for _, receipt := range e.Receipts {
 			k := [2]string{e.UserID, receipt.Board}
 			histories[k] = append(histories[k], porcupine.Operation{
-				Input: step{board: receipt.Board, event: e.EventID, delta: e.Delta, receipt: receipt},
-				Call:  int64(e.Invoked), Return: int64(e.Returned),
+				Input: step{
+					board: receipt.Board, event: e.EventID, by: r.submitted(e.Increment, receipt.Board), receipt: receipt,
+				},
+				Call: int64(e.Invoked), Return: int64(e.Returned),
 			})
 		}
 	}
@@ -126,7 +117,7 @@ func firstUnexplained(operations []porcupine.Operation) string {
 	if !ok {
 		return "every increment alone can be explained"
 	}
-	return fmt.Sprintf("the first that cannot be explained is event %s by %d (%s to %s), version %d, score %d",
-		in.event, in.delta, time.Duration(first.Call), time.Duration(first.Return),
-		in.receipt.Version, in.receipt.NewScore)
+	return fmt.Sprintf("the first that cannot be explained is event %s by %v (%s to %s), version %d, score %v",
+		in.event, in.by, time.Duration(first.Call), time.Duration(first.Return),
+		in.receipt.Version, after(in.receipt))
 }

@@ -329,28 +329,25 @@ func (r *run) enter(ctx context.Context) error {
 		return fmt.Errorf("create a key: status %d, %w", status, err)
 	}
 	c.KeyID, c.Secret = key.KeyID, key.Secret
-	for name, mode := range map[string]string{
-		boardArena: "increment", boardBest: "best", boardLatest: "latest", boardCourt: "increment",
-	} {
-		status, err := c.Call(
-			ctx,
-			server,
-			http.MethodPost,
-			"/v1/boards",
-			map[string]any{"board": name, "mode": mode},
-			nil,
-		)
-		if err != nil || status >= 300 {
-			return fmt.Errorf("create board %s: status %d, %w", name, status, err)
-		}
+	r.server = c
+	if err := r.createPairs(ctx); err != nil {
+		return err
 	}
 	season := seasonBody(r.seasons.next())
 	season["board"], season["mode"], season["period"] = boardLadder, "increment", "season"
-	if status, err := c.Call(ctx, server, http.MethodPost, "/v1/boards", season, nil); err != nil || status >= 300 {
-		return fmt.Errorf("create board %s: status %d, %w", boardLadder, status, err)
+	for _, board := range []map[string]any{
+		{"board": boardArena, "mode": "increment"}, {"board": boardBest, "mode": "best"},
+		{"board": boardLatest, "mode": "latest"}, {"board": boardCourt, "mode": "increment"}, season,
+	} {
+		if name, _ := board["board"].(string); r.hasSubscores(name) {
+			board["subscore"] = "highest"
+		}
+		status, err := c.Call(ctx, server, http.MethodPost, "/v1/boards", board, nil)
+		if err != nil || status >= 300 {
+			return fmt.Errorf("create board %s: status %d, %w", board["board"], status, err)
+		}
 	}
 	r.seasons.add(span{})
-	r.server = c
 	if err := r.league.create(ctx); err != nil {
 		return err
 	}

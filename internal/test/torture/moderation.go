@@ -44,7 +44,7 @@ type court struct {
 
 type adjustment struct {
 	user  string
-	delta int64
+	by    pair
 	known bool // it was acknowledged
 }
 
@@ -86,6 +86,7 @@ func (r *court) courtWriter(ctx context.Context, rng *rand.Rand) {
 		r.mu.Unlock()
 		e := r.log.Begin(contract.Increment{
 			UserID: courtPlayer(rng), Delta: 1 + rng.Int64N(50), EventID: uuid(rng), Board: boardCourt,
+			Subscore: r.subscore(rng),
 		}, false)
 		if v != nil {
 			r.mu.Lock()
@@ -172,15 +173,18 @@ func (r *court) adjust(ctx context.Context, rng *rand.Rand) {
 	if rng.IntN(2) == 0 {
 		delta = -delta
 	}
-	a := adjustment{user: user, delta: delta}
+	a := adjustment{user: user, by: pair{score: delta}}
 	body := map[string]any{"board": boardCourt, "delta": delta, "event_id": id, "reason": "torture"}
-	r.log.Note(user, "operator: adjust by %d as %s", delta, id)
+	if subscore := r.subscore(rng); subscore != nil {
+		a.by.subscore, body["subscore"] = *subscore, *subscore
+	}
+	r.log.Note(user, "operator: adjust by %v as %s", a.by, id)
 	status := r.change(ctx, rng, "/v1/admin/users/"+user+"/adjust", body, nil)
 	if status == http.StatusNotFound { // a user without events
 		return
 	}
 	if a.known = status == http.StatusOK; !a.known && status != 0 {
-		r.log.Violate("adjustment", user, "adjusting by %d was answered with %d", delta, status)
+		r.log.Violate("adjustment", user, "adjusting by %v was answered with %d", a.by, status)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -244,7 +248,9 @@ func (r *court) checkHidden(ctx context.Context, server, user string, banned tim
 
 // erase lets a player of its own submit, and erases the player.
 func (r *court) erase(ctx context.Context, rng *rand.Rand, user string) {
-	in := contract.Increment{UserID: user, Delta: 500, EventID: uuid(rng), Board: boardCourt}
+	in := contract.Increment{
+		UserID: user, Delta: 500, Subscore: r.subscore(rng), EventID: uuid(rng), Board: boardCourt,
+	}
 	submit := func() contract.Answer {
 		for range 40 {
 			sendCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
@@ -395,9 +401,10 @@ func (r *court) checkCourt(all rows) {
 	}
 	for id, a := range r.adjustments {
 		got := adjusted[id]
-		if len(got) > 1 || len(got) == 0 && a.known || len(got) == 1 && got[0].Delta != a.delta {
+		if len(got) > 1 || len(got) == 0 && a.known ||
+			len(got) == 1 && (pair{got[0].Delta, got[0].Subscore}) != a.by {
 			r.log.Violate(
-				"adjustment", a.user, "%s by %d (acknowledged %t) is in the ledger as %+v", id, a.delta, a.known, got,
+				"adjustment", a.user, "%s by %v (acknowledged %t) is in the ledger as %+v", id, a.by, a.known, got,
 			)
 		}
 	}
@@ -405,12 +412,13 @@ func (r *court) checkCourt(all rows) {
 		if boardsOf(e.Increment)[0] != boardCourt {
 			continue
 		}
-		net := int64(0)
+		net, by := int64(0), r.submitted(e.Increment, boardCourt)
 		for _, row := range corrections[e.EventID] {
-			switch {
-			case strings.HasPrefix(row.Action, actionReversal) && row.Delta == -e.Delta && net == 0:
+			switch corrected := (pair{row.Delta, row.Subscore}); {
+			case strings.HasPrefix(row.Action, actionReversal) && corrected == (pair{-by.score, -by.subscore}) &&
+				net == 0:
 				net = -1
-			case strings.HasPrefix(row.Action, actionUndo) && row.Delta == e.Delta && net == -1:
+			case strings.HasPrefix(row.Action, actionUndo) && corrected == by && net == -1:
 				net = 0
 			default:
 				r.log.Violate(

@@ -154,9 +154,9 @@ func (r *partitioning) compareRanks(
 			return fmt.Sprintf("%s: status %d %s %v, degraded %t %s", w.user, status, p.Code, err, p.Degraded,
 				p.DegradedReason)
 		}
-		if p.Rank != int64(i)+1 || p.Score != w.score {
-			return fmt.Sprintf("%s is at rank %d with %d, the ledger says rank %d with %d",
-				w.user, p.Rank, p.Score, i+1, w.score)
+		if got := (pair{p.Score, p.Subscore}); p.Rank != int64(i)+1 || got != w.pair {
+			return fmt.Sprintf("%s is at rank %d with %v, the ledger says rank %d with %v",
+				w.user, p.Rank, got, i+1, w.pair)
 		}
 	}
 	return ""

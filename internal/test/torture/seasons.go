@@ -115,10 +115,19 @@ func (r *seasons) writer(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		e := r.log.Begin(contract.Increment{
 			UserID: r.users[rng.IntN(len(r.users))], Delta: 1 + rng.Int64N(50), EventID: uuid(rng), Board: r.family,
+			Subscore: r.subscoreOf(rng),
 		}, false)
 		r.players.settle(ctx, rng, e)
 		pause(ctx, time.Duration(rng.IntN(2*r.o.pauseMS+1))*time.Millisecond)
 	}
+}
+
+// subscoreOf draws a subscore; nil on a board without.
+func (r *seasons) subscoreOf(rng *rand.Rand) *int64 {
+	if !r.hasSubscores(r.family) {
+		return nil
+	}
+	return r.subscore(rng)
 }
 
 // checkSeasons: an event is in one season only, the one of the time in which it was
@@ -205,9 +214,9 @@ func (r *seasons) compareFinal(ctx context.Context, rng *rand.Rand, board string
 		if i < len(want) {
 			w = want[i]
 		}
-		if g.UserID != w.user || g.Score != w.score || g.Rank != int64(i)+1 {
-			return fmt.Sprintf("place %d of %d is %+v, the ledger has %s with %d (%d users)",
-				i+1, len(got), g, cmp.Or(w.user, "nobody"), w.score, len(want))
+		if g.UserID != w.user || pairOf(g) != w.pair || g.Rank != int64(i)+1 {
+			return fmt.Sprintf("place %d of %d is %+v, the ledger has %s with %v (%d users)",
+				i+1, len(got), g, cmp.Or(w.user, "nobody"), w.pair, len(want))
 		}
 	}
 	return ""

@@ -40,7 +40,8 @@ type watchers struct {
 func (r *watchers) watcher(ctx context.Context, rng *rand.Rand, sse bool) {
 	for ctx.Err() == nil {
 		node := r.node(rng, "gateway")
-		board := []string{boardGlobal, boardArena, boardCourt}[rng.IntN(3)]
+		boards := append(r.rising(), boardCourt)
+		board := boards[rng.IntN(len(boards))]
 		v := &view{site: r.site, board: board, scores: make(map[string]int64)}
 		until, cancel := context.WithTimeout(ctx, time.Duration(2+rng.IntN(15))*time.Second)
 		path := node.URL() + "/v1/realtime/leaderboard?board=" + board
@@ -97,7 +98,7 @@ func (v *view) show(data []byte) {
 	}
 	v.epoch, v.version, v.top = *f.Epoch, *f.Version, f.Top
 	// Players' scores on these boards only rise, also from one epoch to the next.
-	if (v.board == boardGlobal || v.board == boardArena) && !v.site.redisLost.Load() {
+	if slices.Contains(v.site.rising(), v.board) && !v.site.redisLost.Load() {
 		for _, e := range f.Top {
 			if was := v.scores[e.UserID]; e.Score < was {
 				v.site.log.Violate("frames go back", e.UserID, "board %s at %d:%d shows %d, after it showed %d",
@@ -107,7 +108,7 @@ func (v *view) show(data []byte) {
 		}
 	}
 	for i, e := range f.Top {
-		if e.Rank != int64(i)+1 || i > 0 && e.Score > f.Top[i-1].Score {
+		if outOfOrder(f.Top, i, v.board) {
 			v.site.log.Violate(
 				"frame order",
 				"",
@@ -152,7 +153,7 @@ func (r *watchers) callWitnesses(ctx context.Context) {
 		if !node.Serves("gateway") {
 			continue
 		}
-		for j, board := range []string{boardGlobal, boardArena, boardLadder} {
+		for j, board := range append(r.rising(), boardLadder) {
 			w := &witness{board: board, node: node}
 			r.witnesses = append(r.witnesses, w)
 			follow := r.followWebSocket
@@ -198,9 +199,9 @@ func (w *witness) differs(board string, want []standing) (problem string) {
 		return fmt.Sprintf("was last shown %d rows of %s, want %d", len(w.last.Top), w.last.Board, len(want))
 	}
 	for i, e := range w.last.Top {
-		if e.UserID != want[i].user || e.Score != want[i].score {
-			return fmt.Sprintf("place %d was last shown as %+v, the ledger says %s with %d",
-				i+1, e, want[i].user, want[i].score)
+		if e.UserID != want[i].user || pairOf(e) != want[i].pair {
+			return fmt.Sprintf("place %d was last shown as %+v, the ledger says %s with %v",
+				i+1, e, want[i].user, want[i].pair)
 		}
 	}
 	return ""

@@ -15,7 +15,7 @@ import (
 	"github.com/scoreboard/scoreboard/internal/test/torture/contract"
 )
 
-// The boards of a run. Players' scores on global and arena only rise, so every
+// The boards of a run, beside those of pairs.go. Players' scores on global, arena and goals only rise, so every
 // read of them can be compared with the ledger; arena is frozen from time to time.
 const (
 	boardGlobal = "global"
@@ -24,7 +24,22 @@ const (
 	boardLatest = "latest"
 )
 
-var boards = []string{boardGlobal, boardArena, boardBest, boardLatest, boardCourt}
+// boards are those without seasons.
+func (s *site) boards() []string {
+	all := []string{boardGlobal, boardArena, boardBest, boardLatest, boardCourt}
+	if s.subscores {
+		all = append(all, boardGoals, boardDuel)
+	}
+	return all
+}
+
+// rising are boards on which players' scores only rise.
+func (s *site) rising() []string {
+	if s.subscores {
+		return []string{boardGlobal, boardArena, boardGoals}
+	}
+	return []string{boardGlobal, boardArena}
+}
 
 // Boards with seasons; see seasons.go. That of the stars is a league, that of the cup a tournament; see leagues.go and
 // tournament.go.
@@ -124,13 +139,28 @@ func (r *players) newEvent(rng *rand.Rand, async bool) *contract.Event {
 	in := contract.Increment{
 		UserID: r.player(rng), Delta: 1 + rng.Int64N(50), EventID: fmt.Sprintf("e-%d-%d", r.o.seed, id),
 	}
-	switch n := rng.IntN(10); {
+	kinds := 10
+	if r.subscores {
+		kinds = 14
+	}
+	switch n := rng.IntN(kinds); {
 	case n < 4: // global alone, by its default
 	case n < 6:
 		in.Boards = []string{boardGlobal, boardArena}
 	case n < 7:
 		in.Board = boardArena
-	case n < 9 || async:
+	case n < 9:
+		in.Board = boardBest
+	case n > 12: // one of the two takes the subscore
+		in.Boards, in.Delta, in.Subscore = []string{boardGlobal, boardGoals}, 1+rng.Int64N(3), r.subscore(rng)
+	case n > 10:
+		in.Board, in.Delta, in.Subscore = boardDuel, rng.Int64N(4), r.subscore(rng)
+	case n > 9:
+		in.Board, in.Delta, in.Subscore = boardGoals, rng.Int64N(4), r.subscore(rng)
+		if in.Delta == 0 && (in.Subscore == nil || *in.Subscore == 0) {
+			in.Delta = 1 // nothing to add is no increment
+		}
+	case async:
 		in.Board = boardBest
 	default:
 		in.Board = boardLatest
@@ -250,6 +280,11 @@ func (r *players) receipts(e *contract.Event, got []contract.Receipt) {
 	slices.SortStableFunc(got, func(a, b contract.Receipt) int {
 		return cmp.Compare(slices.Index(order, a.Board), slices.Index(order, b.Board))
 	})
+	for i := range got {
+		if has := got[i].NewSubscore != nil; has != r.hasSubscores(got[i].Board) {
+			r.log.Violate("contract", e.UserID, "event %s: the receipt %+v has a subscore: %t", e.EventID, got[i], has)
+		}
+	}
 	if e.Receipts == nil {
 		e.Receipts, e.Returned = got, r.log.Now()
 		if e.Board == boardCourt {
@@ -341,7 +376,11 @@ func (r *players) conflict(ctx context.Context, rng *rand.Rand) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 	defer cancel()
 	in := e.Increment
-	in.Delta += 1000
+	if in.Subscore != nil && rng.IntN(2) == 0 {
+		in.Subscore = new(*in.Subscore + 10) // not 0, which adds nothing
+	} else {
+		in.Delta += 1000
+	}
 	a, err := r.server.Submit(ctx, r.node(rng, "api").URL(), in, false)
 	if err != nil || !says(a) {
 		return
@@ -350,7 +389,7 @@ func (r *players) conflict(ctx context.Context, rng *rand.Rand) {
 		r.log.Violate(
 			"conflict",
 			e.UserID,
-			"event %s with another delta got status %d %s, want event_conflict",
+			"event %s with another delta or subscore got status %d %s, want event_conflict",
 			e.EventID,
 			a.Status,
 			a.Code,
@@ -402,7 +441,8 @@ func (r *players) batch(ctx context.Context, rng *rand.Rand) {
 func (r *players) reader(ctx context.Context, rng *rand.Rand) {
 	for ctx.Err() == nil {
 		node := r.node(rng, "read")
-		read := contract.Read{At: r.log.Now(), Node: node.ID, Board: []string{boardGlobal, boardArena}[rng.IntN(2)]}
+		rising := r.rising()
+		read := contract.Read{At: r.log.Now(), Node: node.ID, Board: rising[rng.IntN(len(rising))]}
 		readCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTime)
 		var status int
 		var err error
@@ -415,7 +455,7 @@ func (r *players) reader(ctx context.Context, rng *rand.Rand) {
 			read.User = r.player(rng)
 			if e := r.settled(rng); e != nil && rng.IntN(2) == 0 {
 				for _, receipt := range e.Receipts {
-					if receipt.Board == boardGlobal || receipt.Board == boardArena {
+					if slices.Contains(rising, receipt.Board) {
 						read.User, read.Board, read.MinimumOf = receipt.UserID, receipt.Board, receipt.Version
 					}
 				}

@@ -18,10 +18,7 @@ type Moderation interface {
 	Unban(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
 	Freeze(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
 	Unfreeze(ctx context.Context, user scoreboard.UserID, why *scoreboard.AuditEntry) (*scoreboard.UserState, error)
-	Adjust(
-		ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, delta int64, event scoreboard.EventID,
-		why *scoreboard.AuditEntry,
-	) (*scoreboard.Receipt, error)
+	Adjust(ctx context.Context, a scoreboard.Adjustment, why *scoreboard.AuditEntry) (*scoreboard.Receipt, error)
 	Reverse(
 		ctx context.Context, user scoreboard.UserID, event scoreboard.EventID, how scoreboard.Reversing,
 		why *scoreboard.AuditEntry,
@@ -91,11 +88,11 @@ func (h *moderation) adjust(c *gin.Context, caller *auth.Claims) error {
 	if err := scoreboard.CheckReason(r.Reason); err != nil {
 		return err
 	}
-	if r.Delta == 0 || r.Delta > scoreboard.MaxScore || r.Delta < -scoreboard.MaxScore {
-		return &scoreboard.Error{
-			Code: wire.CodeDeltaOutOfRange, Field: "delta",
-			Message: "delta must not be 0 and must be within ±(2^53 − 1)",
-		}
+	a := scoreboard.Adjustment{
+		User: user, Event: event, Delta: r.Delta, Subscore: (*scoreboard.Score)(r.Subscore),
+	}
+	if err := a.Check(); err != nil {
+		return err
 	}
 	name := scoreboard.GlobalBoard
 	if r.Board != "" {
@@ -109,7 +106,8 @@ func (h *moderation) adjust(c *gin.Context, caller *auth.Claims) error {
 	}
 	why := newAuditEntry(c, caller, scoreboard.AuditUser(user), r.Reason)
 	why.Detail = auditDetail(r)
-	receipt, err := h.store.Adjust(c.Request.Context(), user, board.ID, r.Delta, event, why)
+	a.Board = board.ID
+	receipt, err := h.store.Adjust(c.Request.Context(), a, why)
 	if err != nil {
 		return err
 	}

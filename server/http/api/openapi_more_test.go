@@ -81,8 +81,8 @@ var descriptions = map[string]string{
 	"POST /v1/admin/tokens": "Only with the setting auth.dev_issuer, for development. In production the identity " +
 		"provider issues tokens.",
 	"GET /v1/admin/users/:user_id": "With who changed the status, when and why.",
-	"POST /v1/admin/users/:user_id/adjust": "The delta is added, whatever the board's mode. The same event_id does " +
-		"not adjust twice.",
+	"POST /v1/admin/users/:user_id/adjust": "The delta and, on a board with subscores, the subscore are added, " +
+		"whatever the board's mode. The same event_id does not adjust twice.",
 	"POST /v1/admin/users/:user_id/ban": "Rejects the user's writes and hides the user from all boards.",
 	"POST /v1/admin/users/:user_id/erase": "Deletes addresses, user agents, the profile and rejected events. It " +
 		"cannot be undone.",

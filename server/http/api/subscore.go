@@ -13,9 +13,10 @@ import (
 type subscoreBoards struct{ catalog Catalog }
 
 // on reports whether a board has subscores. A period has them where its family does, and the
-// catalog knows the families; that never changes, so any state of them will do.
+// catalog knows the families. That never changes, so any state of a family will do; one that another
+// node has just created is looked up.
 func (s subscoreBoards) on(ctx context.Context, id scoreboard.BoardID) bool {
-	b, err := s.catalog.Named(ctx, id.Family(), true, time.Time{})
+	b, err := s.catalog.Named(ctx, id.Family(), true, time.Now())
 	return err == nil && b.HasSubscores()
 }
 

@@ -22,25 +22,42 @@ func scoreChanges() []*change {
 				{Name: "board", Label: "Board", Kind: "text", Required: true, Value: "global"},
 				{Name: "delta", Label: "Points", Kind: "number", Required: true, Hint: "Negative to subtract."},
 				{
+					Name: "subscore", Label: "Subscore", Kind: "number",
+					Hint: "Added to the subscore, on a board with subscores. Points may be 0 then.",
+				},
+				{
 					Name: "event", Label: "Event id", Kind: "text", Required: true,
 					Hint: "Counts once: the same id does not adjust twice.",
 				},
 			},
 			effect: func(v url.Values) string {
-				return fmt.Sprintf("%s gets %s points on the board %s, whatever the board's mode.",
-					v.Get("user"), v.Get("delta"), v.Get("board"))
+				gets := v.Get("delta") + " points"
+				if v.Get("subscore") != "" {
+					gets += " and " + v.Get("subscore") + " to the subscore"
+				}
+				return fmt.Sprintf("%s gets %s on the board %s, whatever the board's mode.",
+					v.Get("user"), gets, v.Get("board"))
 			},
 			command: func(v url.Values) []string {
-				return []string{
+				words := []string{
 					"user", "adjust", v.Get("user"), "--board", v.Get("board"), "--delta", v.Get("delta"),
-					"--event-id", v.Get("event"),
 				}
+				if v.Get("subscore") != "" {
+					words = append(words, "--subscore", v.Get("subscore"))
+				}
+				return append(words, "--event-id", v.Get("event"))
 			},
 			request: func(v url.Values) (request, error) {
-				n, err := integer(v, "delta", "Points")
-				return request{ids: []string{v.Get("user")}, body: wire.AdjustRequest{
-					Board: v.Get("board"), Delta: n, EventID: v.Get("event"), Reason: v.Get(reasonField),
-				}}, err
+				body := wire.AdjustRequest{
+					Board: v.Get("board"), EventID: v.Get("event"), Reason: v.Get(reasonField),
+				}
+				var err error
+				if body.Delta, err = integer(v, "delta", "Points"); err == nil && v.Get("subscore") != "" {
+					var n int64
+					n, err = integer(v, "subscore", "Subscore")
+					body.Subscore = &n
+				}
+				return request{ids: []string{v.Get("user")}, body: body}, err
 			},
 			back: playerPath,
 		},

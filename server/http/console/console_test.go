@@ -57,7 +57,6 @@ func TestChangesAreListed(t *testing.T) {
 		"attempts":   {"3"},
 		"metadata":   {"public"},
 		"ties":       {"shared"},
-		"subscore":   {"highest"},
 
 		"min_subscore": {"-20"}, "max_subscore": {"20"},
 
@@ -106,6 +105,10 @@ func TestChangesAreListed(t *testing.T) {
 	var lines strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		ch := changes[name]
+		values.Set("subscore", "highest") // of a board
+		if name == "adjust" {
+			values.Set("subscore", "-2")
+		}
 		own := ch.values(values)
 		lines.WriteString(name + "\t" + ch.commandLine(own) + "\n")
 		if sectionLabel(ch.section) == "" {

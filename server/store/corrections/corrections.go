@@ -49,15 +49,15 @@ func (c *Corrections) run(
 	return outcomes, err
 }
 
-// Adjust adds a signed delta to a user's score on exactly one board of any mode,
-// as an event of its own. A repeat of the event is a replay.
+// Adjust changes a user's score on exactly one board of any mode, as an event of its own. A repeat
+// of the event is a replay.
 func (c *Corrections) Adjust(
-	ctx context.Context, user scoreboard.UserID, board scoreboard.BoardID, delta int64, event scoreboard.EventID,
-	audit *scoreboard.AuditEntry,
+	ctx context.Context, a scoreboard.Adjustment, audit *scoreboard.AuditEntry,
 ) (*scoreboard.Receipt, error) {
 	items := []scoreboard.Increment{{
-		User: user, Delta: delta, Event: event, Boards: []scoreboard.BoardID{board}, Action: ledger.ActionAdjust,
-		Source: scoreboard.SourceAdmin, Signer: string(audit.Actor), Address: audit.Address, Agent: audit.Agent,
+		User: a.User, Delta: a.Delta, Subscore: a.Subscore, Event: a.Event, Boards: []scoreboard.BoardID{a.Board},
+		Action: ledger.ActionAdjust, Source: scoreboard.SourceAdmin, Signer: string(audit.Actor),
+		Address: audit.Address, Agent: audit.Agent,
 	}}
 	decide := func(ctx context.Context, conn *pgxpool.Conn, b *ledger.Batch) error {
 		if replayed, err := b.Adjust(); replayed || err != nil {
@@ -67,7 +67,7 @@ func (c *Corrections) Adjust(
 	}
 	outcomes, err := c.run(ctx, pg.Retries, items, decide)
 	if err != nil {
-		return nil, pg.Translate(fmt.Errorf("adjust %s on board %s: %w", user, board, err))
+		return nil, pg.Translate(fmt.Errorf("adjust %s on board %s: %w", a.User, a.Board, err))
 	}
 	return &outcomes[0].Receipts[0], nil
 }

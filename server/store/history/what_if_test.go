@@ -83,11 +83,16 @@ func (h *history) step() {
 		if !slices.ContainsFunc(h.entries, func(e *entry) bool { return e.user == user }) {
 			return // an adjustment needs a user
 		}
-		receipt, err := h.s.Corrections.Adjust(ctx, user, "b", delta, id, because("user.adjust"))
+		e := &entry{user: user, id: id, delta: delta, adjust: true}
+		a := scoreboard.Adjustment{User: user, Board: "b", Delta: delta, Subscore: h.subscore(), Event: id}
+		receipt, err := h.s.Corrections.Adjust(ctx, a, because("user.adjust"))
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		h.entries = append(h.entries, &entry{user: user, id: id, delta: delta, at: receipt.RecordedAt, adjust: true})
+		if e.at = receipt.RecordedAt; a.Subscore != nil {
+			e.sub = int64(*a.Subscore)
+		}
+		h.entries = append(h.entries, e)
 	case kind < 35 && len(h.entries) > 0:
 		e := h.entries[h.rng.IntN(len(h.entries))]
 		if e.reversed || e.imported {

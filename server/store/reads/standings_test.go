@@ -284,7 +284,9 @@ func TestStandingsFollowScores(t *testing.T) {
 			_, err := s.Moderation.Unban(t.Context(), user, why())
 			must(err)
 		case 6, 7:
-			_, err := s.Corrections.Adjust(t.Context(), user, "global", int64(rng.IntN(9)-4), id, why())
+			_, err := s.Corrections.Adjust(t.Context(), scoreboard.Adjustment{
+				User: user, Board: "global", Delta: int64(rng.IntN(9) - 4), Event: id,
+			}, why())
 			must(err)
 		case 8, 9:
 			old := increment(user, 1, fmt.Sprint("e", rng.IntN(n+1)), "").Event

@@ -332,7 +332,9 @@ func TestVerifyFindsWrongAttempts(t *testing.T) {
 		_, _, err = r.Corrections.Reverse(ctx, "user0", event, scoreboard.Reversing{}, why)
 	}
 	if err == nil {
-		_, err = r.Corrections.Adjust(ctx, "user1", r.board.ID, 5, scoreboard.NamedEventID("user1", "a"), why)
+		_, err = r.Corrections.Adjust(ctx, scoreboard.Adjustment{
+			User: "user1", Board: r.board.ID, Delta: 5, Event: scoreboard.NamedEventID("user1", "a"),
+		}, why)
 	}
 	if err != nil {
 		t.Fatal(err)

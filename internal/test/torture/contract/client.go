@@ -53,6 +53,7 @@ func Token(secret, user, scope string, ttl time.Duration) (string, error) {
 type Increment struct {
 	UserID    string   `json:"user_id"`
 	Delta     int64    `json:"delta"`
+	Subscore  *int64   `json:"subscore,omitempty"`
 	EventID   string   `json:"event_id"`
 	Timestamp string   `json:"timestamp"`
 	Board     string   `json:"board,omitempty"`
@@ -65,6 +66,8 @@ type Receipt struct {
 	Board            string    `json:"board"`
 	NewScore         int64     `json:"new_score"`
 	PreviousScore    *int64    `json:"previous_score"`
+	NewSubscore      *int64    `json:"new_subscore"` // absent on a board without subscores, as the next
+	PreviousSubscore *int64    `json:"previous_subscore"`
 	Rank             *int64    `json:"rank"`
 	Version          int64     `json:"version"`
 	ProcessedEventID string    `json:"processed_event_id"`
@@ -86,6 +89,8 @@ func (r Receipt) Same(other Receipt) bool {
 	}
 	return r.UserID == other.UserID && r.Board == other.Board && r.NewScore == other.NewScore &&
 		before(r.PreviousScore) == before(other.PreviousScore) && r.Version == other.Version &&
+		before(r.NewSubscore) == before(other.NewSubscore) &&
+		before(r.PreviousSubscore) == before(other.PreviousSubscore) &&
 		r.Applied == other.Applied && r.RecordedAt.Equal(other.RecordedAt)
 }
 
@@ -183,9 +188,10 @@ func (c *Client) Event(ctx context.Context, server, user, event string) (Answer,
 
 // Entry is a row of a board.
 type Entry struct {
-	Rank   int64  `json:"rank"`
-	UserID string `json:"user_id"`
-	Score  int64  `json:"score"`
+	Rank     int64  `json:"rank"`
+	UserID   string `json:"user_id"`
+	Score    int64  `json:"score"`
+	Subscore int64  `json:"subscore"` // 0 on a board without subscores, as in a Place and a Row
 }
 
 // State is what every read says of the board that it comes from.
@@ -221,9 +227,10 @@ func (c *Client) Top(ctx context.Context, server, board, cursor string, limit in
 // Place answers a read of one user.
 type Place struct {
 	State
-	UserID string `json:"user_id"`
-	Score  int64  `json:"score"`
-	Rank   int64  `json:"rank"`
+	UserID   string `json:"user_id"`
+	Score    int64  `json:"score"`
+	Subscore int64  `json:"subscore"`
+	Rank     int64  `json:"rank"`
 }
 
 // Place reads a user's standing, waiting for a version where it is not 0.
@@ -245,8 +252,10 @@ type Row struct {
 	EventID       string    `json:"event_id"`
 	Board         string    `json:"board"`
 	Delta         int64     `json:"delta"`
+	Subscore      int64     `json:"subscore"`
 	PreviousScore *int64    `json:"previous_score"`
 	NewScore      int64     `json:"new_score"`
+	NewSubscore   int64     `json:"new_subscore"`
 	Version       int64     `json:"version"`
 	RecordedAt    time.Time `json:"recorded_at"`
 	Action        string    `json:"action"`

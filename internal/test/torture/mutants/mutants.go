@@ -62,6 +62,24 @@ var mutants = []mutant{
 		rules: []string{"convergence"},
 	},
 	{
+		name: "subscores reversed around 0", file: "server/ranking/piece/member.go",
+		old: "uint64(key)^1<<63)", new: "uint64(key))",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"convergence"},
+	},
+	{
+		name: "a rebuild without subscores", file: "server/store/internal/pg/score.go",
+		old: "hidden,\n    subscore, sub_key`\n\n// SubscoreOf", new: "hidden,\n    0::bigint, 0::bigint`\n\n// SubscoreOf",
+		args:  []string{"--only", "ranking rebuilt"},
+		rules: []string{"convergence", "head order", "watching"},
+	},
+	{
+		name: "a subscore is set, not added", file: "server/scoreboard/subscore.go",
+		old: "return Pair{p.Score + q.Score, p.Subscore + q.Subscore}", new: "return Pair{p.Score + q.Score, q.Subscore}",
+		args:  []string{"--only", "delayed"},
+		rules: []string{"history", "ledger"},
+	},
+	{
 		name: "rebuild without catch-up", file: "server/ranking/lua/apply.lua",
 		old: "    put(KEYS[5], KEYS[6], 9)\n", new: "",
 		args:  []string{"--only", "ranking rebuilt,delayed", "--players", "100"},
