@@ -227,7 +227,7 @@ func cohortsForOperators(t *testing.T, h *harness, n *node, c *client.Client, co
 	for page, texts := range map[string][]string{
 		"/console/boards/stars": {`href="/console/boards/stars/league"`},
 		"/console/boards/stars/league": {
-			link, "3 rows", "at most 4; 3 for anyone to move",
+			link, "3 rows", "up to 4; at least 3 for anyone to move",
 		},
 		"/console/boards/stars/league?user=dan":                        {"1 of 3", "safe"},
 		"/console/boards/stars/league?user=new":                        {"none: nothing was submitted in this period"},

@@ -320,15 +320,15 @@ func isPage(c *gin.Context) bool {
 
 // respondProblem answers with the page of an error.
 func respondProblem(c *gin.Context, status int, e *wire.Error) {
-	title := http.StatusText(status)
+	title, message := http.StatusText(status), e.Message
 	switch status {
 	case http.StatusNotFound:
-		title = "There is no such board"
+		title, message = "Board not found", "Check the address, or choose one of all boards."
 	case http.StatusBadRequest:
 		title = "This address is not valid"
 	}
 	c.Writer.Header().Set("Content-Security-Policy", pages.ProblemPolicy()+"frame-ancestors 'none'")
-	c.Data(status, "text/html; charset=utf-8", site().Problem(title, e.Message))
+	c.Data(status, "text/html; charset=utf-8", site().Problem(title, message))
 }
 
 // view reads what a page shows. It ignores parameters that it does not know: links gain some on

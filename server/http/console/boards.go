@@ -216,8 +216,8 @@ func boardFacts(b *wire.Board) []fact {
 		{"Order", text(b.Order + " first")},
 		{"Period", text(b.Period)},
 		{"Visibility", text(visibility(b.Public))},
-		{"Delta", text(formatNumber(b.MinDelta) + " to " + formatNumber(b.MaxDelta))},
-		{"Score", text(scoreRange(b))},
+		{"Delta per event", text(formatNumber(b.MinDelta) + " to " + formatNumber(b.MaxDelta))},
+		{"Score range", text(scoreRange(b))},
 		{"Created", timeOf(b.CreatedAt)},
 	}
 	add := func(label string, v cell, shown bool) {

@@ -46,7 +46,7 @@ var voidList = &list[wire.Void]{
 		{"", "State", func(v wire.Void) cell { return badge(v.State) }},
 		{"", "Sender", func(v wire.Void) cell { return code(v.KeyID + v.Address) }},
 		{"", "Reversed", func(v wire.Void) cell { return number(v.Reversed) }},
-		{"", "To do", func(v wire.Void) cell { return number(v.Todo) }},
+		{"", "Remaining", func(v wire.Void) cell { return number(v.Todo) }},
 		{"", "By", func(v wire.Void) cell { return text(v.Who) }},
 		{"", "Created", func(v wire.Void) cell { return timeOf(v.CreatedAt) }},
 		{"", "Reason", func(v wire.Void) cell { return text(v.Reason) }},
@@ -179,7 +179,7 @@ func (c *views) void(w http.ResponseWriter, r *http.Request, s *session) error {
 		{"Done", timeOrNone(v.DoneAt)},
 		{"Reversed", number(v.Reversed)},
 		{"Skipped", number(v.Skipped)},
-		{"Count again", number(v.Undone)},
+		{"Restored", number(v.Undone)},
 		{"Waiting", number(v.Waiting)},
 	}
 	if r := v.Rewards; r != nil {

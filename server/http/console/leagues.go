@@ -106,7 +106,7 @@ func leagueFact(s *session, b *wire.Board) []fact {
 func leagueRules(l *wire.League) []fact {
 	out := []fact{
 		{"Divisions", number(int64(l.Divisions))},
-		{"Players of a cohort", text(fmt.Sprintf("at most %d; %d for anyone to move", l.CohortSize, l.Min))},
+		{"Players per cohort", text(fmt.Sprintf("up to %d; at least %d for anyone to move", l.CohortSize, l.Min))},
 		{"Players without a submission", text(l.Idle)},
 		{"Cohorts fill by", text(l.Fill)},
 	}

@@ -171,7 +171,7 @@ func colour(s *pipelineStage, checks []wire.Check) {
 		if s.Tone == "" || worst[tone] > worst[s.Tone] {
 			s.Tone = tone
 			if tone != "good" {
-				s.Detail = c.Detail
+				s.Detail = "see " + c.Name + " below"
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func apiStage(s *wire.Status) pipelineStage {
 }
 
 func ledgerStage(s *wire.Status) pipelineStage {
-	st := pipelineStage{ID: "ledger", Label: "Ledger", Value: "–", Unit: "ms, 95th percentile"}
+	st := pipelineStage{ID: "ledger", Label: "Ledger", Value: "–", Unit: "ms, write p95"}
 	if s.LatencyP95MS != nil {
 		st.Value = fmt.Sprintf("%.1f", *s.LatencyP95MS)
 	}
@@ -197,7 +197,7 @@ func ledgerStage(s *wire.Status) pipelineStage {
 }
 
 func outboxStage(s *wire.Status) pipelineStage {
-	st := pipelineStage{ID: "outbox", Label: "Outbox", Value: "–", Unit: "changes wait"}
+	st := pipelineStage{ID: "outbox", Label: "Outbox", Value: "–", Unit: "changes pending"}
 	if s.OutboxDepth != nil {
 		st.Value = formatNumber(*s.OutboxDepth)
 	}
@@ -208,7 +208,7 @@ func outboxStage(s *wire.Status) pipelineStage {
 }
 
 func transportStage(s *wire.Status) pipelineStage {
-	st := pipelineStage{ID: "transport", Label: "Transport", Value: "–", Unit: "records of lag"}
+	st := pipelineStage{ID: "transport", Label: "Transport", Value: "–", Unit: "records behind"}
 	if lag := totalLag(s); lag != nil {
 		st.Value = formatNumber(*lag)
 	}
@@ -239,7 +239,7 @@ func rankingStage(s *wire.Status) pipelineStage {
 		}
 	}
 	if p := s.Parity; p != nil {
-		st.Detail = strings.TrimPrefix(st.Detail+fmt.Sprintf(", parity %.4g %%", p.Percent), ", ")
+		st.Detail = strings.TrimPrefix(st.Detail+fmt.Sprintf(", parity %.4g\u00a0%%", p.Percent), ", ")
 	}
 	return st
 }

@@ -81,6 +81,9 @@ func (c *views) players(w http.ResponseWriter, r *http.Request, s *session) erro
 			return err
 		}
 		d.Table = t
+		if d.Names {
+			t.Filters = nil // the field above has the name
+		}
 		return c.screen.show(w, r, s, "players", v)
 	}
 	if !d.Names {
@@ -210,7 +213,11 @@ func leagueFacts(k *call, user string) (facts []fact) {
 		case o.Cohort > 0:
 			rank = fmt.Sprintf("no standing in cohort %d", o.Cohort)
 		}
-		facts = append(facts, fact{"League " + o.Board, text(fmt.Sprintf("%s, division %d to %d", rank, o.From, o.To))})
+		move := fmt.Sprintf("division %d to %d", o.From, o.To)
+		if o.From == o.To {
+			move = fmt.Sprintf("stays in division %d", o.From)
+		}
+		facts = append(facts, fact{"League " + o.Board, text(rank + ", " + move)})
 	}
 	return facts
 }

@@ -12,7 +12,7 @@ func rewardsHref(board string) string { return boardHref(board) + "/rewards" }
 
 // bandList is a table of rewards.
 var bandList = &list[wire.RewardBand]{
-	empty: "The winners of this board get nothing.",
+	empty: "No rewards are set for this board.",
 	columns: []column[wire.RewardBand]{
 		{"band", "Who", func(b wire.RewardBand) cell { return text(b.String()) }},
 		{"reward", "Reward", func(b wire.RewardBand) cell { return code(string(b.Reward)) }},

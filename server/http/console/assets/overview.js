@@ -62,8 +62,8 @@ function draw() {
     const axis = { stroke: token("dim"), grid: { stroke: token("border"), width: 1 }, ticks: { show: false }, font: "11px system-ui" }
     charts.set(name, new uPlot({
       width: Math.max(box.clientWidth, 200), height: 144, legend: { show: false }, cursor: { show: false },
-      padding: [8, 8, 0, 0],
-      scales: { x: { time: true, range: span }, y: { range: (_, low, high) => [0, Math.max(1, (high ?? 0) * 1.1)] } },
+      padding: [8, 20, 0, 0],
+      scales: { x: { time: true, range: span }, y: { range: (_, low, high) => [0, Math.max(2, (high ?? 0) * 1.1)] } },
       axes: [{ ...axis, grid: { show: false }, space: 70, size: 26, values: (_, all) => all.map((v) => clock.minute(v * 1000)) }, { ...axis, size: 44, space: 34, values: (_, all) => all.map((v) => compact.format(v)) }],
       series: [{}, ...lines],
     }, data(i), box))
@@ -163,6 +163,7 @@ async function read() {
 
 draw()
 addEventListener("themechange", draw)
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw)
 addEventListener("clockchange", draw)
 let resized
 addEventListener("resize", () => {
