@@ -110,7 +110,8 @@ the command does not adjust twice.`,
 			question := fmt.Sprintf("Change the score of %s by %+d?", a.User, a.Delta)
 			if cmd.Flags().Changed("subscore") {
 				a.Subscore = &subscore
-				question = fmt.Sprintf("Change the score of %s by %+d and the subscore by %+d?", a.User, a.Delta, subscore)
+				question = fmt.Sprintf("Change the score of %s by %+d and the subscore by %+d?",
+					a.User, a.Delta, subscore)
 			}
 			if err := p.confirm(cmd.Context(), question); err != nil {
 				return err

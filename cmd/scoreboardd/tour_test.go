@@ -81,7 +81,9 @@ curl() { # a stream has no end
 	esac
 }
 page() { printf '\n== %s\n' "$1"; }
-claimable() { sbctl reward list --user "$1" --state claimable --output json | grep -o '"id": [0-9]*' | grep -o '[0-9]*$'; }
+claimable() {
+	sbctl reward list --user "$1" --state claimable --output json | grep -o '"id": [0-9]*' | grep -o '[0-9]*$'
+}
 `
 	out := shell(t, dir, prelude+
 		"page README.md\n"+readme.Script(t, []string{"Quick start", "Your first increment"}, nil)+

@@ -382,7 +382,9 @@ func (a *teamActor) change(user scoreboard.UserID, u *modelUser, event string, t
 		}
 		id, _ := scoreboard.ParseEventID(user, event+"-adjust")
 		a.until(func() error {
-			_, err := a.s.Corrections.Adjust(ctx, scoreboard.Adjustment{User: user, Board: "arena", Delta: 7, Event: id}, why())
+			_, err := a.s.Corrections.Adjust(ctx, scoreboard.Adjustment{
+				User: user, Board: "arena", Delta: 7, Event: id,
+			}, why())
 			return err
 		})
 		u.arena += 7

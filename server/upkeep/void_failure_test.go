@@ -94,7 +94,9 @@ where user_id = 'eve' and board_id = $1`, board); got != want {
 	score("sum", 50)
 	ticket, _ := scoreboard.ParseEventID("eve", "ticket-4711")
 	for _, replayed := range []bool{false, true} {
-		receipt, err := r.Corrections.Adjust(ctx, scoreboard.Adjustment{User: "eve", Board: "sum", Delta: -20, Event: ticket}, why())
+		receipt, err := r.Corrections.Adjust(ctx, scoreboard.Adjustment{
+			User: "eve", Board: "sum", Delta: -20, Event: ticket,
+		}, why())
 		if err != nil || receipt.Replayed != replayed {
 			t.Fatalf("adjust: %+v, %v", receipt, err)
 		}

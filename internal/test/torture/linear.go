@@ -62,7 +62,8 @@ func (r *freezer) checkHistories() {
 			k := [2]string{e.UserID, receipt.Board}
 			histories[k] = append(histories[k], porcupine.Operation{
 				Input: step{
-					board: receipt.Board, event: e.EventID, by: r.submitted(e.Increment, receipt.Board), receipt: receipt,
+					board: receipt.Board, event: e.EventID, by: r.submitted(e.Increment, receipt.Board),
+					receipt: receipt,
 				},
 				Call: int64(e.Invoked), Return: int64(e.Returned),
 			})

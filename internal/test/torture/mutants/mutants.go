@@ -69,13 +69,15 @@ var mutants = []mutant{
 	},
 	{
 		name: "a rebuild without subscores", file: "server/store/internal/pg/score.go",
-		old: "hidden,\n    subscore, sub_key`\n\n// SubscoreOf", new: "hidden,\n    0::bigint, 0::bigint`\n\n// SubscoreOf",
+		old:   "hidden,\n    subscore, sub_key`\n\n// SubscoreOf",
+		new:   "hidden,\n    0::bigint, 0::bigint`\n\n// SubscoreOf",
 		args:  []string{"--only", "ranking rebuilt"},
 		rules: []string{"convergence", "head order", "watching"},
 	},
 	{
 		name: "a subscore is set, not added", file: "server/scoreboard/subscore.go",
-		old: "return Pair{p.Score + q.Score, p.Subscore + q.Subscore}", new: "return Pair{p.Score + q.Score, q.Subscore}",
+		old:   "return Pair{p.Score + q.Score, p.Subscore + q.Subscore}",
+		new:   "return Pair{p.Score + q.Score, q.Subscore}",
 		args:  []string{"--only", "delayed"},
 		rules: []string{"history", "ledger"},
 	},
