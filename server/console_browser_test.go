@@ -441,7 +441,7 @@ func TestOverviewOfTwoNodes(t *testing.T) {
 }
 
 // Tables and charts have one clock: UTC or the zone of the browser. It is remembered, and named
-// wherever there are times.
+// wherever there are times. Charts follow the theme of the system, too.
 func TestConsoleClock(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -453,6 +453,7 @@ func TestConsoleClock(t *testing.T) {
 			const write = CanvasRenderingContext2D.prototype.fillText;
 			CanvasRenderingContext2D.prototype.fillText = function(text, ...at) {
 				written.add(text);
+				window.ink = this.fillStyle;
 				return write.call(this, text, ...at);
 			}`).Do(ctx)
 		return err
@@ -497,4 +498,7 @@ func TestConsoleClock(t *testing.T) {
 	if got := b.text(".charts h2 small"); got != "UTC" {
 		t.Errorf("the chart names the zone %q", got)
 	}
+	light := value(`ink`)
+	b.run(inTheme("dark"))
+	h.await("labels in the colour of the dark theme", func() bool { return value(`ink`) != light })
 }

@@ -769,7 +769,7 @@ func TestConsoleTables(t *testing.T) {
 		"/console/webhooks/wh_1": {
 			`<td class="ref"><bdi>1000</bdi>`, `<span class="only-heard">Actions`,
 		},
-		"/console/boards/global":                  {"highest first", "<dt>Score</dt><dd><bdi>any</bdi>"},
+		"/console/boards/global":                  {"highest first", "<dt>Score range</dt><dd><bdi>any</bdi>"},
 		"/console/dead-letters?sort=id&order=asc": {`aria-sort="ascending"`},
 	} {
 		_, body, _ := root.get(path)

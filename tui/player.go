@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -179,7 +180,7 @@ func (pane *playerPane) standing(p *client.Place) string {
 	text := th.strong.paint("#"+grouped(p.Rank)) + fmt.Sprintf(" of %s", grouped(p.Total)) + th.between +
 		pointsOf(p)
 	if p.Total > 1 && p.Rank > 1 {
-		text += th.between + fmt.Sprintf("ahead of %.1f %%", p.Percentile)
+		text += th.between + "ahead of " + strconv.FormatFloat(p.Percentile, 'f', -1, 64) + " %"
 	}
 	for i, n := range p.Neighbours {
 		if n.UserID == p.UserID && i > 0 {
