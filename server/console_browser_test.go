@@ -313,7 +313,8 @@ func playInLeague(t *testing.T, n *node) int64 {
 		t.Fatal(err)
 	}
 	for i, name := range gamers {
-		if _, err := root.Submit(t.Context(), client.Increment{User: name, Board: "stars", Delta: int64(400 - 30*i)}); err != nil {
+		in := client.Increment{User: name, Board: "stars", Delta: int64(400 - 30*i)}
+		if _, err := root.Submit(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -74,7 +74,8 @@ where s.revision < excluded.revision`
 
 	// The last ones, with the cursors.
 	sqlPutLast = `with mine as (
-    update standings_state set generation = generation + 1, passed_at = clock_timestamp(), as_of = coalesce($10, as_of), pending_at = $11, pending_xid = $12
+    update standings_state set generation = generation + 1, passed_at = clock_timestamp(), as_of = coalesce($10, as_of),
+        pending_at = $11, pending_xid = $12
     where generation = $1 returning true
 ), moved as (
     insert into standings_cursors (shard, cursor_xid, cursor_id)
