@@ -28,8 +28,8 @@ func TestProblem(t *testing.T) {
 		"release after the next": {next + releaseStep, "supports up to", "run a newer version of scoreboardd"},
 	} {
 		detail, step := Problem(c.number)
-		if (detail == "") != (c.detail == "") || !strings.Contains(detail, c.detail) || !strings.HasPrefix(step, c.next) ||
-			c.next == "" && step != "" {
+		if (detail == "") != (c.detail == "") || !strings.Contains(detail, c.detail) ||
+			!strings.HasPrefix(step, c.next) || c.next == "" && step != "" {
 			t.Errorf("%s: got %q and %q, want %q and %q", name, detail, step, c.detail, c.next)
 		}
 	}

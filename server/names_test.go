@@ -88,7 +88,9 @@ func exists(name string, settings []string, source, schema map[string]string) bo
 	column = regexp.QuoteMeta(column)
 	added := regexp.MustCompile(`(?s)alter table ` + regexp.QuoteMeta(table) + `\b[^;]*add column ` + column + ` `)
 	inside := regexp.MustCompile(`(?m)^\s*` + column + `\s+[a-z]`)
+	comment := regexp.MustCompile(`--[^\n]*`)
 	for _, text := range schema {
+		text = comment.ReplaceAllString(text, "")
 		for _, statement := range made.FindAllString(text, -1) {
 			if !qualified || inside.MatchString(statement) {
 				return true

@@ -79,7 +79,8 @@ func TestSchemaOfAnEarlierBuild(t *testing.T) {
 		"use an empty database"
 	h.await("the reason", func() bool {
 		status, body := h.get(t, n.Ops+"/readyz", nil)
-		return status == http.StatusServiceUnavailable && strings.Contains(body, want) && strings.Contains(n.Log(), want)
+		return status == http.StatusServiceUnavailable && strings.Contains(body, want) &&
+			strings.Contains(n.Log(), want)
 	})
 	if got := db.Count(t, `select count(*) from pg_class where relnamespace = 'public'::regnamespace`); got != 1 {
 		t.Errorf("%d tables and indexes, want the one of migrations", got)
