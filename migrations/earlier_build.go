@@ -32,7 +32,8 @@ func (e *EarlierBuildError) nextStep() string {
 // refuseEarlierBuild returns an EarlierBuildError if a build before 1.0.0 has migrated the database.
 func refuseEarlierBuild(ctx context.Context, db *sql.DB) error {
 	var migrated bool
-	if err := db.QueryRowContext(ctx, `select to_regclass('goose_db_version') is not null`).Scan(&migrated); err != nil {
+	const look = `select to_regclass('goose_db_version') is not null`
+	if err := db.QueryRowContext(ctx, look).Scan(&migrated); err != nil {
 		return fmt.Errorf("look for applied migrations: %w", err)
 	}
 	if !migrated {
