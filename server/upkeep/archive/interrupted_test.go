@@ -120,8 +120,9 @@ func TestLateRowIsArchived(t *testing.T) {
 	h := &hooked{Store: r.Archive, before: func() {
 		r.conn.Do(
 			t,
-			`insert into `+r.leaf+` select user_id, board_id, gen_random_uuid(), event_text, payload_hash, delta,
-applied, previous_score,
+			`insert into `+r.leaf+` (user_id, board_id, event_id, event_text, payload_hash, delta, applied,
+    previous_score, new_score, version, recorded_at, client_timestamp, source)
+select user_id, board_id, gen_random_uuid(), event_text, payload_hash, delta, applied, previous_score,
     new_score, version + 1, recorded_at, client_timestamp, source from `+r.leaf+` where version = $1`,
 			oldRows,
 		)
