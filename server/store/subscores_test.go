@@ -201,8 +201,14 @@ func TestFinalStandingsOfSubscores(t *testing.T) {
 		score, subscore int64
 		rank, shared    int64
 	}{ // where the highest of both rank first
-		{"k", 9, -most, 1, 1}, {"j", 5, most, 2, 2}, {"i", 5, 1, 3, 3}, {"c", 5, 0, 4, 4}, {"h", 5, 0, 5, 4},
-		{"g", 5, -1, 6, 6}, {"f", 5, -most, 7, 7}, {"a", 4, most, 8, 8},
+		{"k", 9, -most, 1, 1},
+		{"j", 5, most, 2, 2},
+		{"i", 5, 1, 3, 3},
+		{"c", 5, 0, 4, 4},
+		{"h", 5, 0, 5, 4},
+		{"g", 5, -1, 6, 6},
+		{"f", 5, -most, 7, 7},
+		{"a", 4, most, 8, 8},
 	}
 	orders := []scoreboard.Order{scoreboard.OrderHighest, scoreboard.OrderLowest}
 	for n := range 8 {

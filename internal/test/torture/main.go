@@ -336,8 +336,11 @@ func (r *run) enter(ctx context.Context) error {
 	season := seasonBody(r.seasons.next())
 	season["board"], season["mode"], season["period"] = boardLadder, "increment", "season"
 	for _, board := range []map[string]any{
-		{"board": boardArena, "mode": "increment"}, {"board": boardBest, "mode": "best"},
-		{"board": boardLatest, "mode": "latest"}, {"board": boardCourt, "mode": "increment"}, season,
+		{"board": boardArena, "mode": "increment"},
+		{"board": boardBest, "mode": "best"},
+		{"board": boardLatest, "mode": "latest"},
+		{"board": boardCourt, "mode": "increment"},
+		season,
 	} {
 		if name, _ := board["board"].(string); r.hasSubscores(name) {
 			board["subscore"] = "highest"
