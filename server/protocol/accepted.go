@@ -59,16 +59,26 @@ func EncodeAccepted(in *scoreboard.Increment) []byte {
 	return b
 }
 
-// DecodeAccepted parses what EncodeAccepted has written, as strictly as a request.
+// DecodeAccepted parses what EncodeAccepted has written, as strictly as a request. It returns ErrNewerSchema for one
+// of a newer build, also if that has fields which this build does not know.
 func DecodeAccepted(value []byte) (*scoreboard.Increment, error) {
 	var w wireIncrement
 	d := json.NewDecoder(bytes.NewReader(value))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&w); err != nil || d.More() {
-		return nil, fmt.Errorf("decode an accepted increment: invalid JSON: %w", err)
+	err := d.Decode(&w)
+	if err != nil {
+		var newer struct {
+			Schema int `json:"schema"`
+		}
+		if json.Unmarshal(value, &newer) == nil {
+			w.Schema = newer.Schema
+		}
 	}
 	if w.Schema > Schema {
 		return nil, fmt.Errorf("schema %d: %w", w.Schema, ErrNewerSchema)
+	}
+	if err != nil || d.More() {
+		return nil, fmt.Errorf("decode an accepted increment: invalid JSON: %w", err)
 	}
 	user, err := scoreboard.ParseUserID(string(w.User))
 	if err != nil {

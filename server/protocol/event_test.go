@@ -106,6 +106,31 @@ func TestDecodeEventRejects(t *testing.T) {
 	}
 }
 
+// An accepted increment of a newer build is one, whatever else it has, so that its partition waits for that build.
+func TestAcceptedOfANewerBuild(t *testing.T) {
+	t.Parallel()
+	event, err := scoreboard.ParseEventID("ada", "match-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := string(protocol.EncodeAccepted(&scoreboard.Increment{
+		User: "ada", Delta: 5, Event: event, Boards: []scoreboard.BoardID{"global"}, Accepted: time.Unix(1_800_000_000, 0),
+	}))
+	if _, err := protocol.DecodeAccepted([]byte(good)); err != nil {
+		t.Fatalf("the valid increment: %v", err)
+	}
+	newer := strings.Replace(good, `"schema":1`, `"schema":2`, 1)
+	for _, value := range []string{newer, strings.Replace(newer, `{`, `{"combo":[1],`, 1)} {
+		if _, err := protocol.DecodeAccepted([]byte(value)); !errors.Is(err, protocol.ErrNewerSchema) {
+			t.Errorf("%s: got %v, want ErrNewerSchema", value, err)
+		}
+	}
+	unknown := strings.Replace(good, `{`, `{"combo":[1],`, 1)
+	if _, err := protocol.DecodeAccepted([]byte(unknown)); err == nil || errors.Is(err, protocol.ErrNewerSchema) {
+		t.Errorf("an unknown field of this schema: got %v, want another error", err)
+	}
+}
+
 func TestHeartbeatRoundTrip(t *testing.T) {
 	t.Parallel()
 	want := scoreboard.Heartbeat{Shard: 1, Shards: 2, Partitions: 16, AsOf: time.UnixMicro(1_800_000_000_000_001).UTC()}
