@@ -53,12 +53,9 @@ func newLeague(s *site, p *players, d *deliveries) *league {
 	}
 }
 
-// create creates the league with its rewards. A node of an earlier version may know neither: then there is none.
+// create creates the league with its rewards.
 func (r *league) create(ctx context.Context) error {
-	node, ok := r.cluster.Oldest("api")
-	if !ok {
-		return nil
-	}
+	node := r.cluster.First("api")
 	board := seasonBody(r.next())
 	board["board"], board["mode"], board["period"] = boardStars, "increment", "season"
 	board["league"] = map[string]any{
@@ -75,14 +72,10 @@ func (r *league) create(ctx context.Context) error {
 		path := "/v1/boards/" + boardStars + "/rewards?reason=torture"
 		status, err = r.server.Call(ctx, node.URL(), http.MethodPut, path, rewards, nil)
 	}
-	switch {
-	case err == nil && status < 300:
-		r.add(span{})
-	case err == nil && r.o.earlier != "":
-		fmt.Println("the earlier version knows no leagues with rewards: there is none")
-	default:
+	if err != nil || status >= 300 {
 		return fmt.Errorf("create league %s: status %d, %w", boardStars, status, err)
 	}
+	r.add(span{})
 	return nil
 }
 
@@ -188,9 +181,6 @@ func read[T any](ctx context.Context, r *seasons, rng *rand.Rand, path string, d
 // the division that the ends before have led to, moves once, and has one reward. Where PostgreSQL's clock was
 // wrong, seasons are in the future.
 func (r *league) check(ctx context.Context, rng *rand.Rand, all rows) {
-	if len(r.all) == 0 {
-		return
-	}
 	r.checkSeasons(ctx, rng, all)
 	if r.storeClock.Load() {
 		return

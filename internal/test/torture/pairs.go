@@ -24,7 +24,7 @@ type pair struct{ score, subscore int64 }
 func (s *site) hasSubscores(board string) bool {
 	switch familyOf(board) {
 	case boardGoals, boardDuel, boardCourt, boardLadder:
-		return s.subscores
+		return true
 	}
 	return false
 }
@@ -79,31 +79,21 @@ func outOfOrder(rows []contract.Entry, i int, board string) bool {
 
 // subscore draws one for an increment of a board, nil where there are none.
 func (s *site) subscore(rng *rand.Rand) *int64 {
-	if !s.subscores || rng.IntN(8) == 0 {
+	if rng.IntN(8) == 0 {
 		return nil // it counts as 0
 	}
 	return new(rng.Int64N(7) - 3)
 }
 
-// createPairs creates the boards with subscores. A node of an earlier version may not know subscores: then no board
-// has any.
+// createPairs creates the boards with subscores.
 func (r *run) createPairs(ctx context.Context) error {
-	node, ok := r.cluster.Oldest("api")
-	if !ok {
-		return nil
-	}
+	node := r.cluster.First("api")
 	for _, board := range []map[string]any{
 		{"board": boardGoals, "mode": "increment", "min_delta": 0, "subscore": "highest"},
 		{"board": boardDuel, "mode": "best", "min_delta": 0, "subscore": "lowest"},
 	} {
 		status, err := r.server.Call(ctx, node.URL(), http.MethodPost, "/v1/boards", board, nil)
-		switch {
-		case err == nil && status < 300:
-			r.subscores = true
-		case err == nil && r.o.earlier != "" && !r.subscores:
-			fmt.Println("the earlier version knows no subscores: no board has any")
-			return nil
-		default:
+		if err != nil || status >= 300 {
 			return fmt.Errorf("create board %s: status %d, %w", board["board"], status, err)
 		}
 	}

@@ -42,24 +42,15 @@ func (r *partitioning) of(board string) int {
 	return r.last[board]
 }
 
-// divide gives boards their first partitions. A node of an earlier version may not know
-// partitions, and rejects them; then no board has any.
+// divide gives boards their first partitions.
 func (r *partitioning) divide(ctx context.Context) error {
 	r.last = make(map[string]int)
 	for i, board := range dividedBoards {
 		count := partitionCounts[1+i]
-		node, ok := r.cluster.Oldest("api")
-		if !ok {
-			return nil // only a projector is of an earlier version, and cannot say what it knows
-		}
-		status, err := r.server.Call(ctx, node.URL(), http.MethodPatch, "/v1/boards/"+board,
+		status, err := r.server.Call(ctx, r.cluster.First("api").URL(), http.MethodPatch, "/v1/boards/"+board,
 			map[string]any{"partitions": count}, nil)
-		switch {
-		case err != nil || status >= 300 && r.o.earlier == "":
+		if err != nil || status >= 300 {
 			return fmt.Errorf("divide board %s: status %d, %w", board, status, err)
-		case status >= 300:
-			fmt.Println("the earlier version knows no partitions: all boards are in one piece")
-			return nil
 		}
 		r.set(board, count)
 	}
@@ -69,7 +60,7 @@ func (r *partitioning) divide(ctx context.Context) error {
 // repartitioner changes the partitions of boards until ctx ends, some of them again before
 // their ranking has the partitions that it was last given.
 func (r *partitioning) repartitioner(ctx context.Context, rng *rand.Rand) {
-	for len(r.last) > 0 {
+	for {
 		if pause(ctx, time.Duration(200+rng.IntN(2500))*time.Millisecond); ctx.Err() != nil {
 			return
 		}

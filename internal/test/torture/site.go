@@ -23,8 +23,6 @@ type site struct {
 	log     *contract.Log
 	server  *contract.Client // scopes score:update and score:admin
 
-	// subscores: all nodes know them, and some boards have them.
-	subscores bool
 	// storeClock: PostgreSQL's clock was stepped. Seasons follow it, so some began in
 	// what is the future now.
 	storeClock atomic.Bool

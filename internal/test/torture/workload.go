@@ -26,19 +26,12 @@ const (
 
 // boards are those without seasons.
 func (s *site) boards() []string {
-	all := []string{boardGlobal, boardArena, boardBest, boardLatest, boardCourt}
-	if s.subscores {
-		all = append(all, boardGoals, boardDuel)
-	}
-	return all
+	return []string{boardGlobal, boardArena, boardBest, boardLatest, boardCourt, boardGoals, boardDuel}
 }
 
 // rising are boards on which players' scores only rise.
 func (s *site) rising() []string {
-	if s.subscores {
-		return []string{boardGlobal, boardArena, boardGoals}
-	}
-	return []string{boardGlobal, boardArena}
+	return []string{boardGlobal, boardArena, boardGoals}
 }
 
 // Boards with seasons; see seasons.go. That of the stars is a league, that of the cup a tournament; see leagues.go and
@@ -139,11 +132,7 @@ func (r *players) newEvent(rng *rand.Rand, async bool) *contract.Event {
 	in := contract.Increment{
 		UserID: r.player(rng), Delta: 1 + rng.Int64N(50), EventID: fmt.Sprintf("e-%d-%d", r.o.seed, id),
 	}
-	kinds := 10
-	if r.subscores {
-		kinds = 14
-	}
-	switch n := rng.IntN(kinds); {
+	switch n := rng.IntN(14); {
 	case n < 4: // global alone, by its default
 	case n < 6:
 		in.Boards = []string{boardGlobal, boardArena}

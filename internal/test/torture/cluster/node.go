@@ -92,15 +92,10 @@ func (n *Node) Serves(role string) bool {
 	return n.Roles == "" || strings.Contains(","+n.Roles+",", ","+role+",")
 }
 
-// Oldest is a node with a role, of the earlier version if any node is: false when only nodes
-// without this role are.
-func (c *Cluster) Oldest(role string) (*Node, bool) {
-	for _, n := range c.Nodes {
-		if n.Serves(role) && (len(c.o.EarlierNodes) == 0 || slices.Contains(c.o.EarlierNodes, n.ID)) {
-			return n, true
-		}
-	}
-	return nil, false
+// First is the first node with a role, which every layout has.
+func (c *Cluster) First(role string) *Node {
+	i := slices.IndexFunc(c.Nodes, func(n *Node) bool { return n.Serves(role) })
+	return c.Nodes[i]
 }
 
 // URL is the node's API.
