@@ -52,7 +52,7 @@ func TestRewardsOfASeason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := c.SetRewardTable(t.Context(), "arena", tableOfPage(t, "cup"))
+	set, err := c.SetRewardTable(t.Context(), "arena", tableOfPage(t, "trophy"))
 	if err != nil || len(set.Bands) != 3 || set.Bands[2].String() != "tier:gold" || set.Expires != "2160h0m0s" {
 		t.Fatalf("got %+v, %v, want the three bands of the page", set, err)
 	}
