@@ -96,7 +96,8 @@ func TestPagesOfBoards(t *testing.T) {
 	}
 	status, header, body := request(t, http.MethodGet, n.URL+"/b/other", "", http.Header{"Accept": {"text/html"}})
 	if status != http.StatusNotFound || !strings.HasPrefix(header.Get("Content-Type"), "text/html") ||
-		!strings.Contains(body, "Board not found") || !strings.Contains(header.Get("Content-Security-Policy"), "'none'") {
+		!strings.Contains(body, "Board not found") ||
+		!strings.Contains(header.Get("Content-Security-Policy"), "'none'") {
 		t.Errorf("a page that does not exist, in a browser: got %d %v %s", status, header, body)
 	}
 }

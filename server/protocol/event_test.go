@@ -114,7 +114,8 @@ func TestAcceptedOfANewerBuild(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := string(protocol.EncodeAccepted(&scoreboard.Increment{
-		User: "ada", Delta: 5, Event: event, Boards: []scoreboard.BoardID{"global"}, Accepted: time.Unix(1_800_000_000, 0),
+		User: "ada", Delta: 5, Event: event, Boards: []scoreboard.BoardID{"global"},
+		Accepted: time.Unix(1_800_000_000, 0),
 	}))
 	if _, err := protocol.DecodeAccepted([]byte(good)); err != nil {
 		t.Fatalf("the valid increment: %v", err)
