@@ -110,10 +110,13 @@ func (r scaleBench) measure(ctx context.Context, c *curve, size int, nodes []*ri
 	return nil
 }
 
-// settle waits until what the filling left behind is done: the backends' own work on it, and the daemons' checks.
+// settle does what the filling left behind, vacuuming of all tables above all, and waits until the backends and the
+// daemons' checks are done with it. Else autovacuum would run during some of the measurements.
 func (r scaleBench) settle(ctx context.Context, nodes []*rig) error {
-	if err := r.exec(ctx, `checkpoint`); err != nil {
-		return err
+	for _, statement := range []string{`vacuum analyze`, `checkpoint`} {
+		if err := r.exec(ctx, statement); err != nil {
+			return err
+		}
 	}
 	const busy = 800 * time.Millisecond // of CPU time in a second; 20,000 idle boards take nearly as much
 	last := 2 * busy
@@ -241,9 +244,6 @@ select 'row-' || i % 1000000, 'global', gen_random_uuid(), '\x00', 1, 1, i / 100
 from generate_series($1::bigint, $1::bigint + $2::bigint - 1) i`, have, missing); err != nil {
 				return c, err
 			}
-		}
-		if err := r.exec(ctx, `vacuum analyze user_score_histories`); err != nil {
-			return c, err
 		}
 		if err := r.measure(ctx, &c, want, []*rig{r.rig}, zipfUsers()); err != nil {
 			return c, err
