@@ -7,5 +7,5 @@ import "embed"
 // Docs has README.md, the pages of docs/, the index of the decisions and the pictures, by their
 // paths in the repository. The decisions themselves and the acceptance runs are not part of it.
 //
-//go:embed README.md docs/*.md docs/runbook/*.md docs/decisions/README.md docs/screens/demo.svg docs/screens/player.svg docs/screens/board-dark.png
+//go:embed README.md docs/*.md docs/runbook/*.md docs/decisions/README.md docs/screens/demo.svg docs/screens/player.svg docs/screens/board-dark.png docs/screens/scale.svg
 var Docs embed.FS
