@@ -499,7 +499,7 @@ func TestConsoleClock(t *testing.T) {
 	if got := b.text(".charts h2 small"); got != "UTC" {
 		t.Errorf("the chart names the zone %q", got)
 	}
-	h.await("the last answer that draws the charts anew", func() (ok bool) {
+	h.await("the last answer that draws the charts again", func() (ok bool) {
 		b.run(chromedp.Evaluate(`performance.getEntriesByType("resource").some(({ name }) =>
 			name.includes("/overview/data") && !name.includes("history"))`, &ok))
 		return ok
