@@ -106,7 +106,7 @@ const (
 	minNodes   = 2  // one may fail, or be restarted
 	partitions = 16 // the default of kafka.partitions
 	outboxKept = 2  // hours: a partition and the one before
-	measured   = 13_540
+	measured   = 17_344
 	connected  = 19_000
 )
 
