@@ -33,7 +33,7 @@ begin
         raise exception 'role % has the privileges of the owner %', runtime, current_user
             using errcode = 'invalid_grant_operation', hint = 'the daemon needs a role of its own';
     end if;
-    -- Whoever can create a function here might have the owner run it.
+    -- A role that can create a function here might have the owner run it.
     begin
         if has_schema_privilege(runtime, current_schema(), 'create') then
             execute format('revoke create on schema %I from public, %I', current_schema(), runtime);

@@ -159,8 +159,8 @@ create table board_players (
 );
 create index board_players_user on board_players (user_id, board_id);
 
--- A row is how many players a period has, so that a join reads one row for it; whoever adds
--- or removes players locks that row last.
+-- A row is how many players a period has, so that a join reads one row for it. A
+-- transaction that adds or removes players locks that row last.
 create table board_player_counts (
     board_id text collate "C" not null, -- the instance
     players  bigint not null,

@@ -137,7 +137,7 @@ create trigger scores_standing after delete on scores for each row execute funct
 -- A row is a user's place at the end of a period. Rows never change: users who are banned
 -- later are masked when they are read.
 --
--- All but the user in a row is public, so whoever had a hash over the rows could try ids until
+-- All but the user in a row is public, so a reader of a hash over the rows could try ids until
 -- it matched, and so name a hidden or erased user. So the hash of the standings covers a leaf
 -- for each row, the hash of the row with a salt. Erasure deletes the salt and keeps the leaf:
 -- the hash over the leaves can still be checked.

@@ -171,8 +171,8 @@ $$;
 
 -- league_join gives players their places in periods of leagues, unless they have them; their rows of
 -- users are locked. While the period before has not been decided, their divisions are not known: they
--- wait, and the decision places them. Families of leagues are locked, shared, before; whoever says that
--- a period has been decided locks the family alone, and so finds all who wait.
+-- wait, and the decision places them. Families of leagues are locked, shared, before. The transaction
+-- that records a decision locks the family alone, and so finds all users who wait.
 -- +goose StatementBegin
 create function league_join(players text[], instances text[], fills text[]) returns void
 language plpgsql volatile
