@@ -284,7 +284,9 @@ func TestGrant(t *testing.T) {
 // that commits do not wait for.
 func TestCheckDurability(t *testing.T) {
 	t.Parallel()
-	s, owner := storetest.New(t)
+	// A server of its own: on a shared one, the standbys of other tests count, too.
+	server := backends.OwnPostgres(t, migrations.Up)
+	s, owner := storetest.Open(t, server.URL), backends.Connect(t, server.URL)
 	check := func(want string) {
 		t.Helper()
 		risk, err := s.CheckDurability(t.Context())
