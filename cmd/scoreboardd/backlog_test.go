@@ -3,9 +3,11 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +31,8 @@ func backlog() int64 {
 const (
 	backlogWriters = 8
 	backlogUsers   = 50
-	// A backlog takes no memory of its size: it is read in batches.
+	// A backlog takes no memory of its size: it is read in batches. The race detector multiplies what a
+	// process takes, so nothing is checked with it.
 	backlogMemory = 128 << 20
 	// A hundred a second, on a machine that does much else.
 	backlogRate = 100
@@ -54,6 +57,12 @@ func (d *daemon) memory() (now, peak int64) {
 		}
 	}
 	return now, peak
+}
+
+// raced reports whether the race detector is in the test and in its daemons.
+func raced() bool {
+	info, _ := debug.ReadBuildInfo()
+	return slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
 // drained waits until the ranking has so many points. It reports how long that took since began, and how
@@ -82,7 +91,7 @@ func (h *harness) drained(d *daemon, c *client.Client, began time.Time, points, 
 	_, peak := d.memory()
 	h.t.Logf("%d increments were ranked after %s, %.0f a second; resident before %d MiB, at most %d MiB", n,
 		took.Round(time.Millisecond), float64(n)/took.Seconds(), before>>20, peak>>20)
-	if peak-before > backlogMemory {
+	if peak-before > backlogMemory && !raced() {
 		h.t.Errorf("the daemon took %d MiB for the backlog, want at most %d", (peak-before)>>20, backlogMemory>>20)
 	}
 	if sum := h.sql(`select coalesce(sum(score), 0)::bigint from scores`); sum != points {
@@ -107,7 +116,9 @@ func writeBacklog(t *testing.T, write func(writer int, ins []client.Increment) e
 			var ins []client.Increment
 			for n := range each {
 				for user := writer; user < backlogUsers; user += backlogWriters {
-					ins = append(ins, client.Increment{User: fmt.Sprintf("user-%02d", user), Delta: n + 1})
+					ins = append(ins, client.Increment{
+						User: fmt.Sprintf("user-%02d", user), Delta: n + 1, EventID: fmt.Sprintf("event-%d-%d", user, n),
+					})
 				}
 			}
 			if err := write(writer, ins); err != nil {
@@ -120,6 +131,27 @@ func writeBacklog(t *testing.T, write func(writer int, ins []client.Increment) e
 		t.FailNow()
 	}
 	return each * (each + 1) / 2 * backlogUsers
+}
+
+// submitAll submits a batch until all of it is recorded: a slow machine is told that too many increments wait.
+func submitAll(c *client.Client, batch []client.Increment) error {
+	ctx, cancel := contextFor(time.Minute)
+	defer cancel()
+	for {
+		results, err := c.SubmitBatch(ctx, batch)
+		if err != nil {
+			return err
+		}
+		failed := slices.IndexFunc(results, func(r client.Result) bool { return r.Err != nil })
+		if failed < 0 {
+			return nil
+		}
+		var refused *client.Error
+		if err := results[failed].Err; !errors.As(err, &refused) || !refused.Temporary() || ctx.Err() != nil {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // Increments that were recorded while Kafka was down are ranked soon after it is back, in order, and
@@ -137,16 +169,8 @@ func TestBacklogOfAKafkaOutage(t *testing.T) {
 	began := time.Now()
 	points := writeBacklog(t, func(_ int, ins []client.Increment) error {
 		for batch := range slices.Chunk(ins, 500) {
-			ctx, cancel := contextFor(time.Minute)
-			results, err := server.SubmitBatch(ctx, batch)
-			cancel()
-			if err != nil {
+			if err := submitAll(server, batch); err != nil {
 				return err
-			}
-			for _, r := range results {
-				if r.Err != nil {
-					return r.Err
-				}
 			}
 		}
 		return nil
@@ -179,6 +203,7 @@ func TestBacklogOfAcceptedIncrements(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	accepting := h.start("--roles", "api,relay,projector,gateway,maintenance") // no intake
+	before, _ := accepting.memory()                                            // as any idle daemon
 	callers := make([]*asyncCaller, backlogWriters)
 	for i := range callers {
 		callers[i] = h.async(accepting, fmt.Sprint("server-", i), auth.ScopeUpdate)
@@ -202,6 +227,5 @@ func TestBacklogOfAcceptedIncrements(t *testing.T) {
 	}
 	reader := h.client(accepting, "reader", "")
 	began = time.Now()
-	recording := h.launch("--roles", "intake")
-	h.drained(recording, reader, began, points, 0)
+	h.drained(h.launch("--roles", "intake"), reader, began, points, before)
 }

@@ -18,11 +18,12 @@ import (
 
 // A fetch waits for records at most fetchWait, and returns those of a partition up to
 // fetchPartitionBytes, of all up to fetchBytes, as they are compressed; more only if one
-// batch is larger.
+// batch is larger. kafka-go takes 64 KiB of memory for each batch until the response is read:
+// batches of single records, of 300 bytes, make that 28 MiB at most.
 const (
 	fetchWait           = time.Second
-	fetchBytes          = 2 << 20
-	fetchPartitionBytes = 1 << 20
+	fetchBytes          = 128 << 10
+	fetchPartitionBytes = 64 << 10
 )
 
 // leaderPause is the pause after a leader has not answered or does not lead a partition

@@ -15,7 +15,9 @@ import (
 	kafkago "github.com/segmentio/kafka-go"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"golang.org/x/sync/errgroup"
 
+	"github.com/scoreboard/scoreboard/internal/test/backends"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/kafka"
 	"github.com/scoreboard/scoreboard/server/pipeline/transport/transporttest"
@@ -75,6 +77,38 @@ func TestFetchSendsOneRequestToEachLeader(t *testing.T) {
 			}
 		}
 		publish()
+	}
+}
+
+// Each batch takes a page of memory until its response is read. Increments that are accepted for later, one
+// at a time, are batches of one record.
+func TestFetchOfTinyBatchesIsBounded(t *testing.T) {
+	t.Parallel()
+	const written, pages = 3000, 1024
+	l := newOneLog(t, backends.Kafka(t), backends.Prefix(t))
+	p := l.client.Producer(l.topic)
+	t.Cleanup(func() { _ = p.Close() })
+	var writers errgroup.Group
+	writers.SetLimit(16)
+	for i := range written {
+		writers.Go(func() error {
+			_, err := p.Produce(t.Context(), keyed(i, 1, 100))
+			return err
+		})
+	}
+	if err := writers.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	read := l.client.Reading(l.topic)
+	for before := int64(0); before < written; {
+		next, err := read(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := next - before; n > pages {
+			t.Errorf("one response has %d batches, want at most %d", n, pages)
+		}
+		before = next
 	}
 }
 
