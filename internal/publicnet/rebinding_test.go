@@ -30,9 +30,9 @@ func TestNameThatChangesItsAddress(t *testing.T) { //nolint:paralleltest // it r
 	allowed := listen("127.0.0.2:0", http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	_, port, _ := net.SplitHostPort(allowed.Listener.Addr().String())
 	listen("127.0.0.1:"+port, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { inside.Add(1) }))
-	answer := func(int64) []string { return nil }
+	var answer atomic.Pointer[func(lookup int64) []string] // of now: a late look-up of the case before gets it, too
 	var lookups atomic.Int64
-	resolver := serveNames(t, func() []string { return answer(lookups.Add(1)) })
+	resolver := serveNames(t, func() []string { return (*answer.Load())(lookups.Add(1)) })
 	before := net.DefaultResolver
 	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "udp", resolver)
@@ -63,7 +63,7 @@ func TestNameThatChangesItsAddress(t *testing.T) { //nolint:paralleltest // it r
 		"both at once":       {func(int64) []string { return []string{"127.0.0.1", "127.0.0.2"} }, false},
 		"inside, many times": {func(int64) []string { return []string{"127.0.0.1", "127.0.0.1", "127.0.0.1"} }, true},
 	} {
-		answer = c.answer
+		answer.Store(&c.answer)
 		failed := 0
 		for range 20 {
 			if get() != nil {

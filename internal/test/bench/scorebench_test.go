@@ -24,10 +24,13 @@ func TestBenchesRun(t *testing.T) {
 	}
 	t.Chdir(filepath.Join("..", "..", ".."))
 	dir := t.TempDir()
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", dir,
-		"./internal/test/bench", "./cmd/scoreboardd", "./cmd/sbctl")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the programs: %v\n%s", err, out)
+	for name, pkg := range map[string]string{
+		"scorebench": "./internal/test/bench", "scoreboardd": "./cmd/scoreboardd", "sbctl": "./cmd/sbctl",
+	} {
+		build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, name), pkg)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("build %s: %v\n%s", name, err, out)
+		}
 	}
 	shared, err := StartBackends(t.Context(), t.TempDir())
 	if err != nil {
