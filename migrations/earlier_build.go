@@ -1,10 +1,6 @@
 package migrations
 
-import (
-	"context"
-	"database/sql"
-	"fmt"
-)
+import "fmt"
 
 // baseline is the number of the first migration of 1.0.0. Builds before it numbered theirs from
 // 1 to 104 and support databases up to 299, so neither takes the database of the other for its own.
@@ -27,25 +23,4 @@ func (e *EarlierBuildError) Detail() string {
 func (e *EarlierBuildError) nextStep() string {
 	return `use an empty database; to keep scores, run that build's "sbctl export board" first, ` +
 		`then "sbctl import csv"`
-}
-
-// refuseEarlierBuild returns an EarlierBuildError if a build before 1.0.0 has migrated the database.
-func refuseEarlierBuild(ctx context.Context, db *sql.DB) error {
-	var migrated bool
-	const look = `select to_regclass('goose_db_version') is not null`
-	if err := db.QueryRowContext(ctx, look).Scan(&migrated); err != nil {
-		return fmt.Errorf("look for applied migrations: %w", err)
-	}
-	if !migrated {
-		return nil
-	}
-	var number int64
-	const newest = `select coalesce(max(version_id), 0) from goose_db_version where version_id between 1 and $1`
-	if err := db.QueryRowContext(ctx, newest, baseline-1).Scan(&number); err != nil {
-		return fmt.Errorf("read the applied migrations: %w", err)
-	}
-	if number > 0 {
-		return &EarlierBuildError{number}
-	}
-	return nil
 }

@@ -48,7 +48,8 @@ const (
 // Up applies every pending migration to the database at url. A migration that cannot
 // have its locks within a minute is undone and an error; those before it stay.
 //
-// A database of a build before 1.0.0 is an EarlierBuildError, and nothing is written to it.
+// A database of a build before 1.0.0 is an EarlierBuildError. So is one with tables of another program an error,
+// and nothing is written to either.
 func Up(ctx context.Context, url string) error { return up(ctx, url, files) }
 
 func up(ctx context.Context, url string, files fs.FS) error {
@@ -117,7 +118,7 @@ func with(ctx context.Context, url string, files fs.FS, do func(*goose.Provider)
 		}
 		return fmt.Errorf("reach the database to migrate: %w", err)
 	}
-	if err := refuseEarlierBuild(ctx, db); err != nil {
+	if err := refuse(ctx, db); err != nil {
 		return err
 	}
 	locker, err := lock.NewPostgresSessionLocker()

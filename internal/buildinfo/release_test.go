@@ -1,7 +1,6 @@
 package buildinfo
 
 import (
-	"encoding/json"
 	"flag"
 	"os"
 	"path/filepath"
@@ -16,10 +15,8 @@ var update = flag.Bool("update", false, "write Release into the files that state
 type place struct{ file, expression string }
 
 // places are all files of packages, charts, images and SDKs that state the release, because their tools read it
-// there. The OpenAPI and AsyncAPI documents and the scripts of pages are generated with it, the programs have it
-// compiled in.
+// there. The programs have it compiled in.
 var places = []place{
-	{"CHANGELOG.md", `(?m)^## (\d\S+)`},
 	{"deploy/Dockerfile", `ARG GOLANG=\S+\nFROM \S+ AS build\n(?:#.*\n)*ARG VERSION=([0-9.]+)\+dev `},
 	{"deploy/Dockerfile", `FROM scratch\nARG VERSION=([0-9.]+)\+dev `},
 	{"deploy/chart/Chart.yaml", `(?m)^version: (\S+)`},
@@ -40,11 +37,19 @@ var places = []place{
 	{"sdk/typescript/src/options.ts", `"scoreboard-typescript/([^"]*)"`},
 }
 
-// written are the places that commands write from the others: they are compared only.
-var written = []struct{ place, command string }{
-	{"server/http/api/openapi.json", "go test ./server/http/api -run OpenAPI -update"},
-	{"server/http/api/asyncapi.json", "go test ./server/http/api -run AsyncAPI -update"},
+// written are the places that commands write from the others, or people: they are compared only.
+var written = []struct {
+	place
+	command string
+}{
+	{place{"CHANGELOG.md", `(?m)^## (\d\S+)`}, "begin a section for it, with what it changes"},
+	{place{"server/http/api/openapi.json", infoVersion}, "go test ./server/http/api -run OpenAPI -update"},
+	{place{"server/http/api/asyncapi.json", infoVersion}, "go test ./server/http/api -run AsyncAPI -update"},
+	{place{"server/http/pages/assets/board.js", `"scoreboard-typescript/([^"]*)"`}, "npm run web"},
+	{place{"server/http/pages/assets/score-board.js", `"scoreboard-typescript/([^"]*)"`}, "npm run web"},
 }
+
+const infoVersion = `(?m)^ "info": \{\n(?:  .*\n)*?  "version": "([^"]*)"`
 
 // states returns the release that a text states, and where.
 func (p place) states(text []byte) (found string, from, to int) {
@@ -94,13 +99,12 @@ func TestReleaseIsStatedAlikeEverywhere(t *testing.T) {
 		}
 	}
 	for _, w := range written {
-		text, err := os.ReadFile(filepath.Join("../..", w.place))
+		text, err := os.ReadFile(filepath.Join("../..", w.file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		var document struct{ Info struct{ Version string } }
-		if err := json.Unmarshal(text, &document); err != nil || document.Info.Version != Release {
-			t.Errorf("%s has the version %q, %v, want %s: %s", w.place, document.Info.Version, err, Release, w.command)
+		if found, _, _ := w.states(text); found != Release {
+			t.Errorf("%s has the version %q, want %s: %s", w.file, found, Release, w.command)
 		}
 	}
 }

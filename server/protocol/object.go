@@ -7,12 +7,9 @@ import (
 
 // CheckObject rejects what encoding/json would accept in a body: duplicate fields,
 // names that differ from a field's only in case, null in place of a value, text that is not UTF-8 or has control
-// characters, and data after the object.
-func CheckObject(body []byte) error { return CheckObjectWith(body, "") }
-
-// CheckObjectWith is CheckObject for a body with fields, of a name, that contain any JSON: of these, only
-// duplicate fields and deep nesting are rejected.
-func CheckObjectWith(body []byte, opaque string) error {
+// characters, and data after the object. Fields with the name opaque contain any JSON: of these, only duplicate
+// fields and deep nesting are rejected.
+func CheckObject(body []byte, opaque string) error {
 	s := scanner{b: body, noNull: true, opaque: opaque}
 	err := s.object(func(name []byte) error {
 		if otherCase(name) {

@@ -8,6 +8,7 @@ package promise_test
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,13 +66,21 @@ func compare(promised, present facts) (broken, added []string) {
 
 // Words at the end of names of bounds.
 const (
-	atMost  = " at most"
-	atLeast = " at least"
+	atMost   = " at most"
+	atLeast  = " at least"
+	pattern  = " pattern"  // a regular expression
+	distinct = " distinct" // a list without duplicates
+	together = " together" // which fields
 )
 
 // mayGo reports whether a fact can be removed: a bound of what clients send.
 func mayGo(name string) bool {
-	return strings.HasSuffix(name, atMost) || strings.HasSuffix(name, atLeast)
+	for _, bound := range []string{atMost, atLeast, pattern, distinct, together} {
+		if strings.HasSuffix(name, bound) {
+			return true
+		}
+	}
+	return false
 }
 
 // mayBecome reports whether a fact can change so.
@@ -84,6 +93,8 @@ func mayBecome(name, old, value string) bool {
 		return after <= before
 	case strings.HasPrefix(name, "in "):
 		return value == strings.Replace(old, "required ", "optional ", 1)
+	case strings.HasPrefix(name, "command "):
+		return value == strings.TrimPrefix(old, "required ")
 	case strings.HasPrefix(name, "out "):
 		return value == strings.Replace(old, "optional ", "required ", 1)
 	case strings.HasPrefix(name, "setting "):
@@ -100,13 +111,18 @@ func number(text string) float64 {
 	return n
 }
 
+// request is the beginning of the name of a part of a request: of a route, or of the request that opens a stream.
+var request = regexp.MustCompile(`^in ([A-Z]+ /\S*|channel \S+) `)
+
 // mayNotCome returns why a fact cannot be added to what 1.0.0 promised, or "".
 func mayNotCome(promised facts, name, value string) string {
 	parent := name[:strings.LastIndexAny(name, ". ")]
-	for _, bound := range []string{atMost, atLeast} {
+	for _, bound := range []string{atMost, atLeast, pattern, distinct, together} {
 		if of, ok := strings.CutSuffix(name, bound); ok {
-			of = strings.TrimSuffix(strings.TrimSuffix(of, " length"), " items")
-			if _, was := promised[of]; was {
+			for _, count := range []string{" length", " items", " properties"} {
+				of = strings.TrimSuffix(of, count)
+			}
+			if _, was := promised[of]; was || hasPrefix(promised, of+".") {
 				return "and clients of 1.0.0 send values outside it"
 			}
 			return ""
@@ -126,8 +142,20 @@ func mayNotCome(promised facts, name, value string) string {
 		if _, was := promised[field]; was {
 			return "and clients of 1.0.0 send other values"
 		}
-	case strings.HasPrefix(name, "in ") && strings.HasPrefix(value, "required ") && hasPrefix(promised, parent):
-		return "and clients of 1.0.0 do not send it: it must be optional"
+	case strings.HasPrefix(name, "command ") && strings.HasPrefix(value, "required "):
+		if _, was := promised[parent]; was {
+			return "and scripts of 1.0.0 do not give it: it must be optional"
+		}
+	case strings.HasPrefix(name, "in ") && strings.HasPrefix(value, "required "):
+		of := []string{parent, strings.TrimPrefix(parent, "in ")} // a schema, a function
+		if m := request.FindStringSubmatch(name); m != nil {
+			of = append(of, m[1])
+		}
+		for _, of := range of {
+			if _, was := promised[of]; was || hasPrefix(promised, of+".") {
+				return "and clients of 1.0.0 do not send it: it must be optional"
+			}
+		}
 	}
 	return ""
 }

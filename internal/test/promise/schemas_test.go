@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ type object = map[string]any
 
 // schemas writes the facts of schemas under components, once for each direction in which one is used.
 type schemas struct {
+	t        *testing.T
 	document object
 	facts    facts
 	seen     map[string]bool
@@ -46,10 +48,17 @@ func (s schemas) typeOf(direction, name string, schema object) string {
 		}
 		return short
 	}
+	s.checkKeywords(name, schema)
 	for _, several := range []string{"oneOf", "anyOf", "allOf"} {
 		of, _ := schema[several].([]any)
-		if len(of) == 0 || schema["properties"] != nil {
-			continue // beside properties, it says which are required together
+		if len(of) == 0 {
+			continue
+		}
+		if schema["properties"] != nil { // it says which of them are required together
+			if direction == "in" {
+				s.facts.add(name+together, asJSON(of))
+			}
+			continue
 		}
 		var all []string
 		for i, one := range of {
@@ -100,20 +109,54 @@ func (s schemas) bounds(direction, name string, schema object) {
 	for keyword, words := range map[string]string{
 		"maximum": atMost, "maxLength": " length" + atMost, "maxItems": " items" + atMost,
 		"minimum": atLeast, "minLength": " length" + atLeast, "minItems": " items" + atLeast,
+		"maxProperties": " properties" + atMost, "minProperties": " properties" + atLeast,
 	} {
-		if v, ok := schema[keyword].(float64); ok {
-			s.facts.add(name+words, fmt.Sprintf("%.0f", v))
+		if v, ok := schema[keyword].(json.Number); ok {
+			s.facts.add(name+words, v.String())
 		}
 	}
+	if of, ok := schema["pattern"].(string); ok {
+		s.facts.add(name+pattern, of)
+	}
+	if schema["uniqueItems"] == true {
+		s.facts.add(name+distinct, "list")
+	}
+	if v, ok := schema["default"]; ok {
+		s.facts.add(name+" default", asJSON(v))
+	}
+}
+
+// keywords are those of schemas that are read, or promise nothing.
+const keywords = " $ref type format enum const properties required items additionalProperties oneOf anyOf allOf " +
+	"maximum maxLength maxItems maxProperties minimum minLength minItems minProperties pattern uniqueItems default " +
+	"description title example examples contentEncoding "
+
+// checkKeywords fails for a keyword that would be ignored.
+func (s schemas) checkKeywords(name string, schema object) {
+	for keyword := range schema {
+		if !strings.Contains(keywords, " "+keyword+" ") {
+			s.t.Fatalf("%s has the keyword %s, which is not read: add it to schemas_test.go", name, keyword)
+		}
+	}
+}
+
+func asJSON(v any) string {
+	text, err := json.Marshal(v) // with sorted members
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 func readDocument(t *testing.T, file string) schemas {
 	t.Helper()
 	var document object
-	if err := json.Unmarshal([]byte(read(t, file)), &document); err != nil {
+	d := json.NewDecoder(strings.NewReader(read(t, file)))
+	d.UseNumber() // float64 does not have all integers
+	if err := d.Decode(&document); err != nil {
 		t.Fatal(err)
 	}
-	return schemas{document: document, facts: facts{}, seen: map[string]bool{}}
+	return schemas{t: t, document: document, facts: facts{}, seen: map[string]bool{}}
 }
 
 // httpAPI returns the facts of an OpenAPI document.
@@ -133,6 +176,8 @@ func httpAPI(t *testing.T, file string) facts {
 	}
 	return s.facts
 }
+
+var errorCodes = regexp.MustCompile(`^[a-z_]+(, [a-z_]+)*$`)
 
 func (s schemas) operation(name string, o object) {
 	scopes := "no token"
@@ -172,8 +217,14 @@ func (s schemas) operation(name string, o object) {
 		}
 	}
 	for status, r := range o["responses"].(object) {
-		if member(r, "$ref") != nil {
-			continue // an error that all operations share
+		if ref, ok := member(r, "$ref").(string); ok { // errors, described by their codes
+			codes, _ := member(s.resolve(ref), "description").(string)
+			if errorCodes.MatchString(codes) {
+				for code := range strings.SplitSeq(codes, ", ") {
+					s.facts.add("out error_code "+code, "status "+status)
+				}
+			}
+			continue
 		}
 		key := "out " + name + " " + status
 		content, _ := member(r, "content").(object)
@@ -223,6 +274,9 @@ func streams(t *testing.T, file string) facts {
 		direction := "out"
 		if sent[name] {
 			direction = "in"
+		}
+		if headers, ok := member(messages[name], "headers").(object); ok {
+			s.typeOf(direction, direction+" message "+name+" headers", headers)
 		}
 		payload, _ := member(messages[name], "payload").(object)
 		s.typeOf(direction, direction+" message "+name, payload)

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,10 @@ func surfaces(t *testing.T) map[string]facts {
 		"json":     shapes(read(t, "docs/cli.md")),
 		"metrics":  metrics(read(t, "docs/metrics.md")),
 		"client":   goClient(t),
+		"sdks":     sdks(t),
+	}
+	for _, m := range closeCode.FindAllStringSubmatch(read(t, "client/wire/message.go"), -1) {
+		all["streams"].add("close code "+m[2], m[1])
 	}
 	for _, name := range []string{"delta", "highscore", "module", "plain"} {
 		all["dialect-"+name] = httpAPI(t, "server/http/dialect/openapi/"+name+".json")
@@ -163,7 +168,9 @@ func metrics(page string) facts {
 
 var (
 	heading = regexp.MustCompile(`(?m)^### (.+)$`)
-	aFlag   = regexp.MustCompile(`(?m)^ +(?:-(\w), )?--([a-z0-9-]+)(?: ([a-zA-Z]+))? `)
+	aFlag   = regexp.MustCompile(`(?m)^ +(?:-(\w), )?--([a-z0-9-]+)(?: ([a-zA-Z]+))? (.*)$`)
+	aUsage  = regexp.MustCompile(`(?m)^Usage:\n  (.+)$`)
+	anAlias = regexp.MustCompile(`\(alias --([a-z-]+)`)
 )
 
 // sections returns the text below each heading of the third level.
@@ -189,16 +196,46 @@ func commands(page string) facts {
 	all["sbctl"], _, _ = strings.Cut(page, "\n### ")
 	for command, help := range all {
 		f.add("command "+command, "command")
+		if m := aUsage.FindStringSubmatch(help); m != nil {
+			arguments(f, "command "+command+" arguments", strings.TrimPrefix(m[1], command))
+		}
 		_, flags, _ := strings.Cut(help, "\nFlags:\n")
 		for _, m := range aFlag.FindAllStringSubmatch(flags, -1) {
-			f.add("command "+command+" --"+m[2], strings.TrimSpace("flag "+m[3]))
+			name, is := "command "+command+" --", strings.TrimSpace("flag "+m[3])
+			if strings.HasSuffix(m[4], "(required)") {
+				is = "required " + is
+			}
+			f.add(name+m[2], is)
 			if m[1] != "" {
 				f.add("command "+command+" -"+m[1], "flag --"+m[2])
+			}
+			if alias := anAlias.FindStringSubmatch(m[4]); alias != nil {
+				f.add(name+alias[1], "alias of --"+m[2])
 			}
 		}
 	}
 	return f
 }
+
+// arguments writes how many a line of usage has, without the flags: those in brackets are optional.
+func arguments(f facts, name, usage string) {
+	least, most, optional := 0, 0, false
+	for _, word := range strings.Fields(strings.TrimSuffix(usage, "[flags]")) {
+		optional = optional || strings.HasPrefix(word, "[")
+		if most++; !optional {
+			least++
+		}
+		if strings.HasSuffix(word, "…") || strings.HasSuffix(word, "…]") || strings.HasSuffix(word, "...") {
+			most += 1000
+		}
+		optional = optional && !strings.Contains(word, "]")
+	}
+	f.add(name+atLeast, strconv.Itoa(least))
+	f.add(name+atMost, strconv.Itoa(most))
+}
+
+// closeCode is a code with which the server closes a WebSocket.
+var closeCode = regexp.MustCompile(`(?m)^\tClose(\w+) += (\d+)`)
 
 var exit = regexp.MustCompile(`(?m)^\texit(\w+) += (\d+)`)
 
@@ -211,7 +248,7 @@ func exits(source string) facts {
 	return f
 }
 
-var shapeLine = regexp.MustCompile(`^( *)([^ :?]+)(\?)?: (.*)$`)
+var shapeLine = regexp.MustCompile(`^( *)([^ :?]+)(\?)?( \(or null\))?: (.*)$`)
 
 // shapes returns what the commands print with --output json.
 func shapes(page string) facts {
@@ -233,7 +270,7 @@ func shapes(page string) facts {
 			if m[3] != "" {
 				need = "optional "
 			}
-			f.add("out "+name+"."+strings.Join(path, "."), need+m[4])
+			f.add("out "+name+"."+strings.Join(path, "."), need+m[5]+m[4])
 		}
 	}
 	return f
@@ -301,9 +338,9 @@ func declared(f facts, set *token.FileSet, pkg string, d ast.Decl) {
 		for _, s := range d.Specs {
 			switch s := s.(type) {
 			case *ast.ValueSpec:
-				for _, n := range s.Names {
+				for i, n := range s.Names {
 					if n.IsExported() {
-						f.add(pkg+"."+n.Name, d.Tok.String())
+						f.add(pkg+"."+n.Name, valueDeclared(set, d.Tok, s, i))
 					}
 				}
 			case *ast.TypeSpec:
@@ -313,6 +350,18 @@ func declared(f facts, set *token.FileSet, pkg string, d ast.Decl) {
 			}
 		}
 	}
+}
+
+// valueDeclared returns the type of a variable or constant as it is written, and a constant's value.
+func valueDeclared(set *token.FileSet, kind token.Token, s *ast.ValueSpec, i int) string {
+	text := kind.String()
+	if s.Type != nil {
+		text += " " + source(set, s.Type)
+	}
+	if kind == token.CONST && i < len(s.Values) {
+		text += " = " + source(set, s.Values[i])
+	}
+	return text
 }
 
 func typeDeclared(f facts, set *token.FileSet, name string, s *ast.TypeSpec) {

@@ -101,7 +101,7 @@ func decodeObject(c *gin.Context, body []byte, v any) error { return decodeOpaqu
 
 // decodeOpaque reads a body of which fields of a name may be any JSON ("" for none).
 func decodeOpaque(c *gin.Context, body []byte, v any, opaque string) error {
-	if err := protocol.CheckObjectWith(body, opaque); err != nil {
+	if err := protocol.CheckObject(body, opaque); err != nil {
 		return err
 	}
 	plain, err := plainTimes(jsonint.Plain(body), v)

@@ -25,7 +25,6 @@ const (
 	UndefinedTable       = "42P01"
 	checkViolation       = "23514"
 	invalidParameter     = "22023"
-	QueryCanceled        = "57014" // the statement timeout
 	ReadOnlyTransaction  = "25006"
 )
 

@@ -40,7 +40,7 @@ func TestOnlyOutagesAreUnavailable(t *testing.T) {
 		{"damaged index", state("XX002"), true, false},
 		{"the database was dropped", state("57P04"), true, false},
 		{"deadlock", state(DeadlockDetected), true, true},
-		{"statement timeout", state(QueryCanceled), true, false},
+		{"statement timeout", state("57014"), true, false},
 		{"our own deadline", context.DeadlineExceeded, true, false},
 		{"value that cannot be scanned", pgx.ScanArgError{Err: errors.New("cannot scan infinity")}, false, false},
 		{"error of our own", errors.New("the current instance does not exist"), false, false},
