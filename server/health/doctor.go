@@ -61,7 +61,7 @@ type Doctor struct {
 	RedisServers func(ctx context.Context) (problem string, used float64, err error)
 	// SetAside lists the boards that were set aside because of what their keys in Redis held.
 	SetAside func(ctx context.Context) ([]ranking.SetAside, error)
-	Lag      func() map[string]int64 // by topic; returns nil in a process that consumes none
+	Lag      func() map[string]int64 // of every group, by topic
 	// Damage describes the damaged logs of this process's consumers; "" without any.
 	Damage   func() string
 	Current  func() *config.Config // with the changes of operators
@@ -355,18 +355,13 @@ func (d Doctor) outbox(ctx context.Context) wire.Check {
 	return c
 }
 
-// lag is how many records the consumers of this process have yet to read.
+// lag is how many records the consumers of all processes have yet to read.
 func (d Doctor) lag(context.Context) wire.Check {
-	c := wire.Check{Name: "lag", Status: wire.CheckSkipped, Detail: "this process consumes no topic"}
-	lags := d.Lag()
-	if lags == nil {
-		return c
-	}
 	var records int64
-	for _, n := range lags {
+	for _, n := range d.Lag() {
 		records += n
 	}
-	c.Status, c.Detail = wire.CheckOK, english.Count(records, "record")+" to consume"
+	c := wire.Check{Name: "lag", Status: wire.CheckOK, Detail: english.Count(records, "record") + " to consume"}
 	if damage := d.Damage(); damage != "" {
 		c.Status, c.Detail, c.Page = wire.CheckWarn, c.Detail+"; "+damage, "log-damaged"
 		c.NextStep = "the broker lost records that it had acknowledged: check its disks and " +
