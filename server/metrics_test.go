@@ -17,6 +17,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/scoreboard/scoreboard/client"
+	"github.com/scoreboard/scoreboard/client/wire"
 	"github.com/scoreboard/scoreboard/internal/asynclog"
 	"github.com/scoreboard/scoreboard/internal/metric"
 	"github.com/scoreboard/scoreboard/internal/test/fixtures"
@@ -255,5 +256,39 @@ func TestMetricsWhileConsumersAndRedisAreDown(t *testing.T) {
 	}
 	if up := n.metric(t, "scoreboard_backend_up", "postgres"); up != 1 {
 		t.Errorf("without Redis: PostgreSQL up %v, want 1", up)
+	}
+}
+
+// A process with the role api answers sbctl status and doctor, so it counts what other processes
+// consume; the metric of it is the maintenance's.
+func TestStatusCountsWhatOthersConsume(t *testing.T) {
+	t.Parallel()
+	h := newHarness(t)
+	h.settings["transport"] = "streams"
+	n := h.start("api,relay")
+	operator := n.client("op", auth.ScopeAdmin)
+	if _, err := n.client("game", auth.ScopeUpdate).Submit(t.Context(),
+		client.Increment{User: "bob", Delta: 1}); err != nil {
+		t.Fatal(err)
+	}
+	h.await("records of which nobody has consumed any", func() bool {
+		status, err := operator.Status(t.Context(), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, queued := status.ConsumerLag["score:increments"]
+		return queued && status.ConsumerLag["sb:stream"] > 0
+	})
+	found, err := operator.Checks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range found.Checks {
+		if c.Name == "lag" && (c.Status != wire.CheckOK || strings.HasPrefix(c.Detail, "0 ")) {
+			t.Errorf("got %+v, want the records to consume", c)
+		}
+	}
+	if lag := n.metric(t, "scoreboard_broker_lag_records", ""); lag > 0 {
+		t.Errorf("got the metric %v, want none without the role maintenance", lag)
 	}
 }

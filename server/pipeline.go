@@ -142,25 +142,31 @@ func (p *pipeline) makeRelay(transports []*transport.Transport) {
 
 // measurable is a consumer whose lag is a metric.
 type measurable interface {
+	consumer
 	measured
 	transport.Measurable
 }
 
 // makeLagMonitor measures the lag of the groups that this process is a member of. A
-// process with the role maintenance measures all of them, because no member may run.
+// process with the role maintenance measures all of them for the metrics, because no member
+// may run, and one with the role api for the status and the checks that it answers.
 func (p *pipeline) makeLagMonitor() {
 	c := p.config
+	all := c.Has(config.RoleMaintenance) || c.Has(config.RoleAPI)
 	watch := func(m measurable) {
-		p.Register(m.Collectors()...)
+		if c.Has(config.RoleMaintenance) {
+			p.Register(m.Collectors()...)
+		}
+		p.consumers.all = append(p.consumers.all, m)
 		p.consumers.lags = append(p.consumers.lags, m)
 	}
-	if c.Has(config.RoleMaintenance) && !c.Has(config.RoleProjector) {
+	if all && !c.Has(config.RoleProjector) {
 		watch(p.makeStreams().Consumer(p.log))
 		if p.kafka != nil {
 			watch(p.kafka.Consumer(c.Kafka.Topic, c.Kafka.Group, 1, p.log))
 		}
 	}
-	if c.Has(config.RoleMaintenance) && !c.Has(config.RoleIntake) {
+	if all && !c.Has(config.RoleIntake) {
 		watch(p.makeQueue().Consumer(p.log))
 		if p.kafka != nil {
 			watch(p.kafka.Consumer(c.Kafka.IncrementsTopic, c.Kafka.IntakeGroup, 1, p.log))
@@ -185,7 +191,7 @@ func (p *pipeline) dropRankings(ctx context.Context) error {
 	return nil
 }
 
-// consumers are those of this process.
+// consumers are those of this process, and those of other processes whose lag it measures.
 type consumers struct {
 	all  []consumer
 	lags []transport.Measurable // of the groups whose lag this process measures
@@ -227,8 +233,8 @@ type consumer interface {
 	Status() transport.ConsumerStatus
 }
 
-// lag returns the records that this process has yet to consume, by
-// topic; nil in a process without consumers.
+// lag returns the records that are yet to be consumed, by topic; nil in a process that
+// measures none.
 func (c *consumers) lag() map[string]int64 {
 	if len(c.all) == 0 {
 		return nil
@@ -300,7 +306,6 @@ func (p *pipeline) makeWrites(o *api.Options, reads *leaderboard.Leaderboard) {
 // intakeSource is a consumer of accepted increments.
 type intakeSource interface {
 	ingest.Source
-	consumer
 	measurable
 }
 

@@ -97,7 +97,7 @@ func (s connection) isLocal() bool {
 func (s connection) unreachableStep() string {
 	start := ""
 	if s.isLocal() {
-		start = "; \"make dev\" starts one"
+		start = "; \"scoreboardd dev\" starts one"
 	}
 	return fmt.Sprintf("check that a server runs at %s (from %s)%s, --server sets the address", s.Server.Value,
 		s.Server.From, start)
@@ -106,7 +106,8 @@ func (s connection) unreachableStep() string {
 // newTokenStep is what to do if the token is not accepted.
 func (s connection) newTokenStep() string {
 	if s.isLocal() {
-		return "set a new one in SBCTL_TOKEN; \"sbctl token mint\" creates one on a development server"
+		return "set a new one in SBCTL_TOKEN; \"scoreboardd token\" creates one with the settings of the daemon, " +
+			"\"sbctl token mint\" on a development server"
 	}
 	return "get a new one from the identity provider, and set it in SBCTL_TOKEN or the profile"
 }

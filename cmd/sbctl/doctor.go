@@ -51,7 +51,7 @@ says why the server rejects it; - reads it from stdin.
 2 critical. --output prometheus prints metrics for a textfile collector.
 
 Readiness is checked at the operations address: --ops, else SBCTL_OPS_SERVER (which
-"make dev" writes to .dev/sbctl.env), else the server's host and the next port.`,
+"scoreboardd dev" writes to .dev/sbctl.env), else the server's host and the next port.`,
 		Example: trimExamples(`
   sbctl doctor
   sbctl doctor --server https://scores.example.com --output json

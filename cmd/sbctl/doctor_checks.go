@@ -254,7 +254,11 @@ func checkKey(ctx context.Context, cn *connector, s connection) check {
 
 func checkTop(a response) check {
 	if a.status != http.StatusOK {
-		return check{Name: "top", Status: checkFail, Detail: fmt.Sprintf("status %d: %s", a.status, errorText(a.body))}
+		c := check{Name: "top", Status: checkFail, Detail: fmt.Sprintf("status %d: %s", a.status, errorText(a.body))}
+		if a.status == http.StatusUnauthorized {
+			c.Page = pageOf["token"]
+		}
+		return c
 	}
 	var top wire.Top
 	if err := json.Unmarshal(a.body, &top); err != nil {

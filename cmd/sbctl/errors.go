@@ -86,6 +86,7 @@ func (p *program) finish(ctx context.Context, cmd *cobra.Command, err error) int
 	if errors.As(err, &e) { // only our own errors have several lines
 		text = scoreboard.Escape(text)
 	}
+	text = strings.ReplaceAll(text, "\t", "  ") // an error of pgx indents its lines
 	fmt.Fprintf(p.stderr, "sbctl: %s\n", escapeLines(text))
 	for _, line := range []struct{ label, text string }{
 		{"next", f.NextStep}, {"request id", f.RequestID}, {"event id", f.EventID},

@@ -16,7 +16,7 @@ func newMigrateCmd(p *program) *cobra.Command {
   sbctl migrate status`)
 	cmd.Long = `Migrate the database schema.
 
-This is the only command that connects to PostgreSQL. The database is --postgres-url,
+No other command connects to the server's PostgreSQL. The database is --postgres-url,
 else SCOREBOARD_POSTGRES_DIRECT_URL, else SCOREBOARD_POSTGRES_URL. It must not be a
 PgBouncer: migrations hold a session lock against concurrent runs. The user of this URL
 owns the schema. SCOREBOARD_POSTGRES_TLS_CA, _TLS_CERT and _TLS_KEY are PEM files for TLS,

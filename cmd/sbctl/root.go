@@ -62,7 +62,7 @@ func newRootCmd(p *program) *cobra.Command {
 The server, token and key come from flags, else the environment (SBCTL_SERVER,
 SBCTL_TOKEN, SBCTL_KEY_ID, SBCTL_KEY_SECRET), else a profile (--profile,
 SBCTL_PROFILE or "sbctl profile use"). If none of these is set, sbctl reads
-.dev/sbctl.env in this directory or a parent, which "make dev" writes.
+.dev/sbctl.env in this directory or a parent, which "scoreboardd dev" writes.
 
 Times are durations before now (1h, 2d), "yesterday 18:00", dates (2026-11-21) or
 RFC 3339 (2026-11-21T12:00:00Z). Times without a zone are in UTC, like all times shown.

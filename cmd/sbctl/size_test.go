@@ -76,6 +76,7 @@ func TestFiguresOnSeveralPagesAgree(t *testing.T) {
 		{scale, `memory of a connection \(([0-9.]+) KB\)`, "7.3"},
 		{performance, `an idle WebSocket \| ([0-9.]+) KB`, "7.3"},
 		{scale, `One PostgreSQL was measured up to ([0-9,]+) increments/s`, "17,344"},
+		{scale, `measured with one PostgreSQL server \(([0-9,]+)\)`, "17,344"},
 		{performance, `256 connections \| ([0-9,]+)/s, p99`, "15,544"},
 		{"README.md", `signed, recorded[^|]*\| ([0-9,]+ \| [0-9,]+) \|`, "11,775 | 17,344"},
 		{performance, `scoreboard \(e71298ee\), two runs \| [^|]*\| ([0-9,]+),`, "11,775"},

@@ -233,7 +233,8 @@ func banner(w io.Writer, stack *devstack.Stack, api, ops net.Addr, envPath strin
 	if envPath != defaultEnvPath {
 		fmt.Fprintf(w, "  set -a; . %s; set +a\n", envPath)
 	}
-	fmt.Fprintln(w, "  bin/sbctl score submit --user alice --delta 5\n  bin/sbctl watch")
+	sbctl := strings.TrimSuffix(os.Args[0], filepath.Base(os.Args[0])) + "sbctl" // in the same folder
+	fmt.Fprintf(w, "  %[1]s score submit --user alice --delta 5\n  %[1]s watch\n", sbctl)
 }
 
 // defaultEnvPath is where sbctl looks for its settings if no variable is set.

@@ -225,7 +225,7 @@ func realtime() Dashboard {
 
 func backends() Dashboard {
 	return Dashboard{
-		"scoreboard-backends", "Scoreboard: PostgreSQL, Redis, Kafka",
+		"scoreboard-backends", "Scoreboard: backends",
 		"What the processes see of their backends.",
 		[]Panel{
 			graph("Reached", "short", "Processes that reach a backend.",

@@ -290,8 +290,7 @@ func (s *Streams) settings() []setting {
 			"100000", fixed, &s.Length,
 		},
 		{
-			"streams.retention", "how long an entry that has been applied stays in a stream, as its user's id does; " +
-				"at least 1m",
+			"streams.retention", "how long an applied entry stays in a stream, with its user's id; at least 1m",
 			"24h", fixed, &s.Retention,
 		},
 		{

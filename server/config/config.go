@@ -72,9 +72,8 @@ func (c *Config) settings() []setting {
 				"127.0.0.1:8081", fixed, &c.OpsAddr,
 			},
 			{
-				"ops.hosts", "host names with which metrics and profiles are requested, besides localhost, IP " +
-					"addresses, " +
-					"names without a dot and names in .local, .internal and .svc",
+				"ops.hosts", "host names at which metrics and profiles may be requested, besides localhost, IP " +
+					"addresses, names without a dot and names in .local, .internal and .svc",
 				"", fixed, &c.OpsHosts,
 			},
 		},
@@ -90,8 +89,8 @@ func (c *Config) settings() []setting {
 				"api,intake,relay,projector,gateway,maintenance", fixed, &c.Roles,
 			},
 			{
-				"drain.delay", "time for which a process that was told to end still answers requests, while /readyz " +
-					"says 503 so that load balancers forget it",
+				"drain.delay", "time for which a stopping process still answers requests, while /readyz " +
+					"returns 503 so that load balancers remove it",
 				"5s", fixed, &c.DrainDelay,
 			},
 		},

@@ -106,8 +106,8 @@ func (a *Anomaly) settings() []setting {
 			&a.Frequency,
 		},
 		{
-			"anomaly.frequency_max", "maximum number of events of a user in a time span; more than " +
-				"limit.updates_per_minute allows in it can only come from servers",
+			"anomaly.frequency_max", "maximum number of events of a user in a time span; players cannot send more " +
+				"than limit.updates_per_minute, so a higher value concerns only servers",
 			"90/10m", live, &a.FrequencyMax,
 		},
 		{

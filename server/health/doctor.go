@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -61,7 +62,7 @@ type Doctor struct {
 	RedisServers func(ctx context.Context) (problem string, used float64, err error)
 	// SetAside lists the boards that were set aside because of what their keys in Redis held.
 	SetAside func(ctx context.Context) ([]ranking.SetAside, error)
-	Lag      func() map[string]int64 // by topic; returns nil in a process that consumes none
+	Lag      func() map[string]int64 // of every group, by topic
 	// Damage describes the damaged logs of this process's consumers; "" without any.
 	Damage   func() string
 	Current  func() *config.Config // with the changes of operators
@@ -109,6 +110,7 @@ func (d Doctor) Checks(ctx context.Context) wire.Checks {
 		all.Go(func() { found[i] = check(ctx) })
 	}
 	all.Wait()
+	skipJobs(found)
 	for i := range found {
 		if c := &found[i]; c.Status == wire.CheckWarn || c.Status == wire.CheckFail {
 			c.Page = cmp.Or(c.Page, pageOf[c.Name])
@@ -117,13 +119,34 @@ func (d Doctor) Checks(ctx context.Context) wire.Checks {
 	return wire.Checks{Version: buildinfo.Read().Version, Checks: found}
 }
 
+// jobsCheck is the name of the check of background jobs.
+const jobsCheck = "background jobs"
+
+// skipJobs removes the failures of jobs while a backend does not answer. They have that one
+// cause, which its own check names, and would hide it.
+func skipJobs(found []wire.Check) {
+	if !slices.ContainsFunc(found, func(c wire.Check) bool {
+		return c.Status == wire.CheckFail && slices.Contains([]string{"postgres", "redis", "kafka"}, c.Name)
+	}) {
+		return
+	}
+	for i, c := range found {
+		if c.Name == jobsCheck && c.Status == wire.CheckWarn {
+			found[i] = wire.Check{
+				Name: jobsCheck, Status: wire.CheckSkipped,
+				Detail: "unknown: jobs fail while a backend does not answer",
+			}
+		}
+	}
+}
+
 // pageOf names the page of the documentation about what a check finds. A check that finds different
 // things names the page itself.
 var pageOf = map[string]string{
 	"postgres": "lost-postgresql", "schema": "upgrade", "database role": "security", "durability": "lost-postgresql",
 	"redis": "lost-redis", "redis_server": "redis", "boards": "boards-degraded", "kafka": "lost-kafka",
 	"history": "store-history-changed", "outbox": "outbox-age", "lag": "consumer-lag", "disk": "capacity",
-	"configuration": "security", "settings": "settings", "background jobs": "runbook", "mirror": "mirror-behind",
+	"configuration": "security", "settings": "settings", jobsCheck: "runbook", "mirror": "mirror-behind",
 	"replicas": "replica-not-read", "master key": "rotate-master-key",
 }
 
@@ -355,18 +378,13 @@ func (d Doctor) outbox(ctx context.Context) wire.Check {
 	return c
 }
 
-// lag is how many records the consumers of this process have yet to read.
+// lag is how many records the consumers of all processes have yet to read.
 func (d Doctor) lag(context.Context) wire.Check {
-	c := wire.Check{Name: "lag", Status: wire.CheckSkipped, Detail: "this process consumes no topic"}
-	lags := d.Lag()
-	if lags == nil {
-		return c
-	}
 	var records int64
-	for _, n := range lags {
+	for _, n := range d.Lag() {
 		records += n
 	}
-	c.Status, c.Detail = wire.CheckOK, english.Count(records, "record")+" to consume"
+	c := wire.Check{Name: "lag", Status: wire.CheckOK, Detail: english.Count(records, "record") + " to consume"}
 	if damage := d.Damage(); damage != "" {
 		c.Status, c.Detail, c.Page = wire.CheckWarn, c.Detail+"; "+damage, "log-damaged"
 		c.NextStep = "the broker lost records that it had acknowledged: check its disks and " +
@@ -415,10 +433,13 @@ func (d Doctor) settings(context.Context) wire.Check {
 	return c
 }
 
+// jobsShown bounds the failing jobs that the check describes.
+const jobsShown = 3
+
 // jobs warns about jobs of this process that fail again and again. One failure is an outage
 // that other checks name.
 func (d Doctor) jobs(context.Context) wire.Check {
-	c := wire.Check{Name: "background jobs", Status: wire.CheckOK}
+	c := wire.Check{Name: jobsCheck, Status: wire.CheckOK}
 	held := 0
 	var failing []string
 	for _, j := range d.Jobs() {
@@ -431,12 +452,15 @@ func (d Doctor) jobs(context.Context) wire.Check {
 				last = fmt.Sprintf("it last succeeded %v ago", time.Since(j.Succeeded).Round(time.Second))
 			}
 			failing = append(failing, fmt.Sprintf("%s failed %s (%s): %s", j.Name,
-				english.Count(j.Failed, "time"), last, j.Error))
+				english.Count(j.Failed, "time"), last, strings.Join(strings.Fields(j.Error), " ")))
 		}
 	}
 	c.Detail = "this process runs " + english.Count(held, "job")
 	if len(failing) > 0 {
-		c.Status, c.Detail = wire.CheckWarn, strings.Join(failing, "; ")
+		c.Status, c.Detail = wire.CheckWarn, strings.Join(failing[:min(len(failing), jobsShown)], "; ")
+		if more := len(failing) - jobsShown; more > 0 {
+			c.Detail += fmt.Sprintf("; and %s more", english.Count(more, "job"))
+		}
 		c.NextStep = "the next run continues; if it persists, see the log of this process"
 	}
 	return c

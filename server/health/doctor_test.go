@@ -97,6 +97,10 @@ func TestJobsCheck(t *testing.T) {
 			upkeep.JobStatus{Name: "rollover", Failed: 3, Error: "down", Succeeded: time.Now().Add(-time.Hour)},
 			wire.CheckWarn, "rollover failed 3 times (it last succeeded 1h0m0s ago): down",
 		},
+		{
+			upkeep.JobStatus{Name: "rollover", Failed: 3, Error: "no connection:\n\tone\n\ttwo"},
+			wire.CheckWarn, "rollover failed 3 times (it has not succeeded yet): no connection: one two",
+		},
 	} {
 		d := Doctor{Jobs: func() []upkeep.JobStatus { return []upkeep.JobStatus{good, tt.job} }}
 		c := d.jobs(t.Context())
@@ -104,6 +108,20 @@ func TestJobsCheck(t *testing.T) {
 			(c.NextStep == "") != (tt.status == wire.CheckOK) {
 			t.Errorf("%+v: got %+v, want %s: %s", tt.job, c, tt.status, tt.detail)
 		}
+	}
+}
+
+func TestJobsCheckShowsThree(t *testing.T) {
+	t.Parallel()
+	d := Doctor{Jobs: func() (all []upkeep.JobStatus) {
+		for _, name := range []string{"a", "b", "c", "d", "e"} {
+			all = append(all, upkeep.JobStatus{Name: name, Failed: failedRuns, Error: "down"})
+		}
+		return all
+	}}
+	if got := d.jobs(t.Context()).Detail; !strings.Contains(got, "c failed") ||
+		!strings.HasSuffix(got, "; and 2 jobs more") || strings.Contains(got, "d failed") {
+		t.Errorf("got %q, want three jobs and how many more", got)
 	}
 }
 
@@ -154,8 +172,8 @@ func TestEveryFindingHasAPage(t *testing.T) {
 	}
 	all := broken.Checks(t.Context()).Checks
 	checkPages(all)
-	if found := len(slices.DeleteFunc(slices.Clone(all), func(c wire.Check) bool { return c.Page == "" })); found < 17 {
-		t.Errorf("%d of %d checks name a page, want all but that of the disk", found, len(all))
+	if found := len(slices.DeleteFunc(slices.Clone(all), func(c wire.Check) bool { return c.Page == "" })); found < 16 {
+		t.Errorf("%d of %d checks name a page, want all but those of the disk and of the jobs", found, len(all))
 	}
 	for _, full := range []float64{0.65, 0.75} {
 		broken.RedisServers = func(context.Context) (string, float64, error) { return "", full, nil }
@@ -168,6 +186,22 @@ func TestEveryFindingHasAPage(t *testing.T) {
 	broken.Damage = func() string { return "a log was cut" }
 	checkPages([]wire.Check{broken.lag(t.Context())})
 	checkPages([]wire.Check{{Name: "disk", Status: wire.CheckWarn, Page: pageOf["disk"]}})
+
+	// Failures of jobs have one cause while a backend is down, which its own check names.
+	jobs := func(checks []wire.Check) wire.Check {
+		i := slices.IndexFunc(checks, func(c wire.Check) bool { return c.Name == jobsCheck })
+		return checks[i]
+	}
+	if c := jobs(all); c.Status != wire.CheckSkipped || strings.Contains(c.Detail, "teams") {
+		t.Errorf("while backends are down: got %+v, want it skipped", c)
+	}
+	up := func(context.Context) error { return nil }
+	broken.Postgres, broken.Redis, broken.Kafka = up, up, up
+	c := jobs(broken.Checks(t.Context()).Checks)
+	if c.Status != wire.CheckWarn {
+		t.Errorf("while backends answer: got %+v, want a warning", c)
+	}
+	checkPages([]wire.Check{c})
 }
 
 type outboxFunc func() (*scoreboard.OutboxStatus, error)

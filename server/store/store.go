@@ -243,6 +243,9 @@ const (
 
 const insufficientPrivilege = "42501"
 
+// createRole is what else to do: before the first migration, the daemon's role does not exist.
+const createRole = `if the role does not exist yet, run "sbctl migrate up" as the owner of the schema`
+
 // explain returns a *scoreboard.SetupError for an error of a connection that a setting
 // can prevent, and other errors as they are.
 func explain(err error) error {
@@ -258,10 +261,10 @@ func explain(err error) error {
 	}
 	switch e.Problem = "PostgreSQL says: " + refused.Message; refused.Code {
 	case invalidPassword:
-		e.Fix = "correct the user and the password in the URL, percent-encoded"
+		e.Fix = "correct the user and the password in the URL, percent-encoded; " + createRole
 	case invalidAuthorization:
 		e.Fix = "correct the user, set postgres.tls_cert and postgres.tls_key if a certificate is required, " +
-			"or allow the connection in pg_hba.conf"
+			"or allow the connection in pg_hba.conf; " + createRole
 	case noDatabase:
 		e.Fix = "correct the database in the URL, or create it"
 	default:

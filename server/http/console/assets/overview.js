@@ -50,10 +50,17 @@ function data(i) {
   return lines.length > 0 ? uPlot.join(lines) : [[], []]
 }
 
+// The values between two gaps, which no line shows. Those of other nodes are undefined here.
+function alone(chart, line) {
+  const values = chart.data[line]
+  const own = [...values.keys()].filter((n) => values[n] !== undefined)
+  return own.filter((n, i) => values[n] !== null && (values[own[i - 1]] ?? null) === null && (values[own[i + 1]] ?? null) === null)
+}
+
 function draw() {
   const inks = colors.slice(0, Math.max(samples.size, 1)).map(token)
   const lines = inks.map((color) => ({
-    stroke: color, width: 1.75, points: { show: false }, spanGaps: false,
+    stroke: color, width: 1.75, points: { show: true, size: 4, fill: color, filter: alone }, spanGaps: false,
     ...(inks.length === 1 ? { fill: color.replace("rgb(", "rgba(").replace(")", ", .12)") } : {}),
   }))
   for (const [i, name] of names.entries()) {
