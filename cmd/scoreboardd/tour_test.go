@@ -34,7 +34,7 @@ func inRepository(t *testing.T, command string) string {
 }
 
 // Every command of README.md, and of the pages about boards, leagues, tournaments, rewards, reading, signing and
-// streams, is run on one development stack, in the order of the pages. The stand-in for make starts it.
+// streams, is run on one development stack, in the order of the pages.
 func TestTourOfTheDocs(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"curl", "openssl"} {
@@ -62,16 +62,12 @@ func TestTourOfTheDocs(t *testing.T) {
 	postgres, ops := backends.Postgres(t, nil), freeAddr(t)
 	programs := map[string]string{
 		"go": inRepository(t, golang+` "$@"`),
-		"make": fmt.Sprintf(`
-case "$*" in
-build) ;; # the test has built them
-dev)
-	export SCOREBOARD_POSTGRES_URL=%[1]q SCOREBOARD_POSTGRES_DIRECT_URL=%[2]q SCOREBOARD_REDIS_URL=%[3]q
-	export SCOREBOARD_BOARDS_CLOSE_GRACE=1s # the season of docs/rewards.md is sealed within the test
-	scoreboardd dev --addr %[4]s --ops-addr %[5]s > scoreboardd.log 2>&1 &
-	until [ -s .dev/sbctl.env ] && curl -fs http://%[5]s/readyz; do kill -0 $!; sleep 0.1; done ;;
-*) echo "unexpected: make $*"; exit 1 ;;
-esac`, backends.Runtime(postgres), postgres, backends.OwnRedis(t).URL, freeAddr(t), ops),
+		"in-background": fmt.Sprintf(`
+export SCOREBOARD_POSTGRES_URL=%[1]q SCOREBOARD_POSTGRES_DIRECT_URL=%[2]q SCOREBOARD_REDIS_URL=%[3]q
+export SCOREBOARD_BOARDS_CLOSE_GRACE=1s # the season of docs/rewards.md is sealed within the test
+"$@" --addr %[4]s --ops-addr %[5]s > scoreboardd.log 2>&1 &
+until [ -s .dev/sbctl.env ] && curl -fs http://%[5]s/readyz; do kill -0 $!; sleep 0.1; done`,
+			backends.Runtime(postgres), postgres, backends.OwnRedis(t).URL, freeAddr(t), ops),
 	}
 	const prelude = `
 curl() { # a stream has no end
@@ -101,6 +97,7 @@ claimable() {
 	}, nil)+
 		"page docs/protocol.md\n"+protocol.Script(t, []string{"Connect", "Server-sent events", "Polling"}, nil),
 		programs,
+		"scoreboardd dev ", "in-background scoreboardd dev ",
 		"--max-time 2", "--max-time 1",
 		"daily:2026-11-22", "daily:"+time.Now().In(berlin).Format(time.DateOnly),
 		"--starts 14d --ends 28d", "--starts 15s --ends 28d",

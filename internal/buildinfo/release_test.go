@@ -20,6 +20,10 @@ type place struct{ file, expression string }
 // compiled in.
 var places = []place{
 	{"CHANGELOG.md", `(?m)^## (\d\S+)`},
+	{"README.md", `\[What (\S+) does\]`},
+	{"README.md", `go get github\.com/scoreboard/scoreboard@v([0-9.]+[0-9])`},
+	{"docs/sdks.md", `go get github\.com/scoreboard/scoreboard@v([0-9.]+[0-9])`},
+	{"docs/sdks.md", `-require github\.com/scoreboard/scoreboard@v(\S+) `},
 	{"deploy/Dockerfile", `ARG GOLANG=\S+\nFROM \S+ AS build\n(?:#.*\n)*ARG VERSION=([0-9.]+)\+dev `},
 	{"deploy/Dockerfile", `FROM scratch\nARG VERSION=([0-9.]+)\+dev `},
 	{"deploy/chart/Chart.yaml", `(?m)^version: (\S+)`},
