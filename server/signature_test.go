@@ -32,7 +32,7 @@ func TestRejectedSignatureIsExplained(t *testing.T) {
 		} {
 			status, _, got := request(t, http.MethodPost, n.URL+path, body, header)
 			if status != http.StatusUnauthorized || strings.Contains(got, want) != explained ||
-				strings.Contains(got, "text to sign") != explained {
+				strings.Contains(got, "text to sign") != explained || strings.Count(got, "invalid_signature") != 1 {
 				t.Errorf("auth.dev_issuer %s: got %d %s, want %q in it: %t", setting, status, got, want, explained)
 			}
 		}

@@ -206,7 +206,7 @@ func rolledTable(r *client.Rolled) *table {
 		t.add(b.Board, "ended", timeCell(&b.PeriodEnd), fmt.Sprint(b.Users), b.StandingsHash)
 	}
 	for _, b := range r.Created {
-		t.add(b, "started", "", "", "")
+		t.add(b, "created", "", "", "")
 	}
 	if len(t.rows) == 0 {
 		return newTable()

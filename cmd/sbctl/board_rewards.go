@@ -92,7 +92,7 @@ func (p *program) printRewards(t *client.RewardTable) error {
 			if t.Private {
 				private = "also for users who have left all boards"
 			}
-			p.infof("rewards of %s: to be claimed within %s; %s", t.Board, t.Expires, private)
+			p.infof("rewards of %s: to be claimed within %s; %s", t.Board, shortDuration(t.Expires), private)
 		}
 	}
 	return p.print(*t, func() *table {

@@ -33,8 +33,8 @@ func inRepository(t *testing.T, command string) string {
 		root, dirs[0], dirs[1], dirs[2], os.Getenv("GOFLAGS"), command)
 }
 
-// Every command of README.md, and of the pages about boards, leagues, tournaments, rewards, reading, signing and
-// streams, is run on one development stack, in the order of the pages. The stand-in for make starts it.
+// Every command of README.md, and of the pages about boards, leagues, tournaments, rewards, reading, signing,
+// streams, tiers, teams, friends, privacy and webhooks, is run on one development stack, in the order of the pages.
 func TestTourOfTheDocs(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"curl", "openssl"} {
@@ -45,7 +45,9 @@ func TestTourOfTheDocs(t *testing.T) {
 	boards, reading := readPage(t, "docs/boards.md"), readPage(t, "docs/reading.md")
 	signing, protocol := readPage(t, "docs/signing.md"), readPage(t, "docs/protocol.md")
 	leagues, web := readPage(t, "docs/leagues.md"), readPage(t, "docs/web.md")
-	rewards := readPage(t, "docs/rewards.md")
+	rewards, tiers := readPage(t, "docs/rewards.md"), readPage(t, "docs/tiers.md")
+	teams, friends := readPage(t, "docs/teams.md"), readPage(t, "docs/friends.md")
+	privacy, webhooks := readPage(t, "docs/privacy.md"), readPage(t, "docs/webhooks.md")
 	golang, err := exec.LookPath("go")
 	if err != nil {
 		t.Fatal(err)
@@ -62,16 +64,12 @@ func TestTourOfTheDocs(t *testing.T) {
 	postgres, ops := backends.Postgres(t, nil), freeAddr(t)
 	programs := map[string]string{
 		"go": inRepository(t, golang+` "$@"`),
-		"make": fmt.Sprintf(`
-case "$*" in
-build) ;; # the test has built them
-dev)
-	export SCOREBOARD_POSTGRES_URL=%[1]q SCOREBOARD_POSTGRES_DIRECT_URL=%[2]q SCOREBOARD_REDIS_URL=%[3]q
-	export SCOREBOARD_BOARDS_CLOSE_GRACE=1s # the season of docs/rewards.md is sealed within the test
-	scoreboardd dev --addr %[4]s --ops-addr %[5]s > scoreboardd.log 2>&1 &
-	until [ -s .dev/sbctl.env ] && curl -fs http://%[5]s/readyz; do kill -0 $!; sleep 0.1; done ;;
-*) echo "unexpected: make $*"; exit 1 ;;
-esac`, backends.Runtime(postgres), postgres, backends.OwnRedis(t).URL, freeAddr(t), ops),
+		"in-background": fmt.Sprintf(`
+export SCOREBOARD_POSTGRES_URL=%[1]q SCOREBOARD_POSTGRES_DIRECT_URL=%[2]q SCOREBOARD_REDIS_URL=%[3]q
+export SCOREBOARD_BOARDS_CLOSE_GRACE=1s # the season of docs/rewards.md is sealed within the test
+"$@" --addr %[4]s --ops-addr %[5]s > scoreboardd.log 2>&1 &
+until [ -s .dev/sbctl.env ] && curl -fs http://%[5]s/readyz; do kill -0 $!; sleep 0.1; done`,
+			backends.Runtime(postgres), postgres, backends.OwnRedis(t).URL, freeAddr(t), ops),
 	}
 	const prelude = `
 curl() { # a stream has no end
@@ -99,8 +97,14 @@ claimable() {
 		"page docs/signing.md\n"+signing.Script(t, []string{
 		"In the body", "In the headers", "When a request is rejected",
 	}, nil)+
-		"page docs/protocol.md\n"+protocol.Script(t, []string{"Connect", "Server-sent events", "Polling"}, nil),
+		"page docs/protocol.md\n"+protocol.Script(t, []string{"Connect", "Server-sent events", "Polling"}, nil)+
+		"page docs/tiers.md\n"+tiers.Script(t, []string{"", "The users of a tier"}, nil)+
+		"page docs/teams.md\n"+teams.Script(t, []string{""}, nil)+
+		"page docs/friends.md\n"+friends.Script(t, []string{"Between players", "The friends' board"}, nil)+
+		"page docs/privacy.md\n"+privacy.Script(t, []string{""}, nil)+
+		"page docs/webhooks.md\n"+webhooks.Script(t, []string{"Create a webhook"}, nil),
 		programs,
+		"scoreboardd dev ", "in-background scoreboardd dev ",
 		"--max-time 2", "--max-time 1",
 		"daily:2026-11-22", "daily:"+time.Now().In(berlin).Format(time.DateOnly),
 		"--starts 14d --ends 28d", "--starts 15s --ends 28d",
@@ -126,8 +130,9 @@ sbctl reward list --user ada --state claimable`,
 		`== docs/leagues.md\n`, `(?m)^division +1 of 5$`, `(?m)^rank +1 of 2$`, `(?m)^zone +safe$`,
 		`== docs/tournaments.md\n`, `(?m)^join +required, at most 64 players`, `(?m)^players +1 of 64`,
 		`(?m)^joined +true`,
-		`(?m)^score +4,?200`, `(?m)^ada +20`,
-		`== docs/rewards.md\n`, `(?m)^ *\d+ +ada +trophy:2026-w47 +1 +claimable `, `(?m)^ *\d+ +ada .* claimed `,
+		`(?m)^score +4,?200`, `(?m)^ada +20`, `(?m)^open:summer +created\b`,
+		`== docs/rewards.md\n`, `(?m)^rewards of trophy: to be claimed within 2160h;`,
+		`(?m)^ *\d+ +ada +trophy:2026-w47 +1 +claimable `, `(?m)^ *\d+ +ada .* claimed `,
 		`(?m)^ *\d+ +bob +trophy:2026-w47 +claimable .*\{"gems":50\}$`, `(?m)^ *\d+ +bob .* revoked `,
 		`== docs/reading.md\n`, `(?m)^ada is \d+\w\w of \d+ on global`,
 		`== docs/signing.md\n`,
@@ -136,6 +141,11 @@ sbctl reward list --user ada --state claimable`,
 		`(?m)^text +ada\|5\|round-19\|`, `(?m)^text +POST\\n/v1/scores/increments\\n`,
 		`== docs/protocol.md\n`,
 		`\{"token":"\w{26}","expires_at":"`, `event: leaderboard\.updated\n`, `\{"board":"global","entries":\[`,
+		`== docs/tiers.md\n`, `(?m)^tiers +champion=rank:1,gold=percentile:10,silver=score:500$`,
+		`== docs/teams.md\n`, `(?m)^teams +best:5 of raids, from-now$`, `(?m)^alice +ants `,
+		`== docs/friends.md\n`, `(?m)^bob +requested `, `(?m)^bob +none`,
+		`== docs/privacy.md\n`, `"user_id":"ada","visibility":"friends"`, `(?m)^visibility +pseudonym$`,
+		`== docs/webhooks.md\n`, `(?m)^secret +whsec_`, `rank\.reached \(top 10\) of global`,
 	} {
 		at := regexp.MustCompile(want).FindStringIndex(shown)
 		if at == nil {

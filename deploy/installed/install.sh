@@ -8,6 +8,10 @@ for program in sbctl scoreboardd; do
 	[ "$($program --version)" = "$program version $VERSION" ] || { $program --version; exit 1; }
 done
 ls README.md CHANGELOG.md LICENSE man/sbctl.1 man/sbctl-score-submit.1 completions/sbctl.{zsh,fish,powershell} >/dev/null
+if grep -nE '\]\([^):#]+\)' README.md CHANGELOG.md cli.md; then
+	echo 'these links lead to files that the archive lacks'
+	exit 1
+fi
 bash -c '. completions/sbctl.bash && complete -p sbctl' >/dev/null
 
 echo '== packages of the SDKs'

@@ -3,7 +3,7 @@
 // secret. It shows the board live, with the TypeScript SDK.
 //
 //	(cd sdk/typescript && npm ci && npm run build)
-//	bin/scoreboardd dev --realtime-origins http://127.0.0.1:8090    # in one terminal
+//	scoreboardd dev --realtime-origins http://127.0.0.1:8090    # in one terminal
 //	set -a; . .dev/sbctl.env; set +a                                # in another
 //	go run ./examples/browser
 package main

@@ -1,7 +1,7 @@
 // Command gameserver is an example of a game that submits its matches: it simulates a
 // few matches between three players and prints their standings.
 //
-//	make dev                            # in one terminal
+//	scoreboardd dev                     # in one terminal
 //	set -a; . .dev/sbctl.env; set +a    # in another: the server's address and credentials
 //	go run ./examples/gameserver
 package main

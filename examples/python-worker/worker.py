@@ -39,7 +39,7 @@ def main(path: str) -> int:
             return 1
         for rejected in queue.rejected():
             print(f"{rejected.increment.event_id}: {rejected.message} ({rejected.code})", file=sys.stderr)
-        for entry in sb.top(limit=3).entries:
+        for entry in sb.top(limit=3).entries:  # the board follows what was counted by a fraction of a second
             print(f"{entry.rank}. {entry.user_id} {entry.score}")
         return 3 if queue.forget_rejected() else 0
 

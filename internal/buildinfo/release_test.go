@@ -14,9 +14,13 @@ var update = flag.Bool("update", false, "write Release into the files that state
 // A place states the release: in a file below the root, as the only group of the expression.
 type place struct{ file, expression string }
 
-// places are all files of packages, charts, images and SDKs that state the release, because their tools read it
-// there. The programs have it compiled in.
+// places are all files of packages, charts, images and SDKs that state the release, because their tools or people read
+// it there. The programs have it compiled in.
 var places = []place{
+	{"README.md", `\[What (\S+) does\]`},
+	{"README.md", `go get github\.com/scoreboard/scoreboard@v([0-9.]+[0-9])`},
+	{"docs/sdks.md", `go get github\.com/scoreboard/scoreboard@v([0-9.]+[0-9])`},
+	{"docs/sdks.md", `-require github\.com/scoreboard/scoreboard@v(\S+) `},
 	{"deploy/Dockerfile", `ARG GOLANG=\S+\nFROM \S+ AS build\n(?:#.*\n)*ARG VERSION=([0-9.]+)\+dev `},
 	{"deploy/Dockerfile", `FROM scratch\nARG VERSION=([0-9.]+)\+dev `},
 	{"deploy/chart/Chart.yaml", `(?m)^version: (\S+)`},

@@ -107,8 +107,8 @@ func (s *signatures) mismatch(keyID string, text []byte) error {
 		return err
 	}
 	return scoreboard.Errorf(wire.CodeInvalidSignature,
-		"%v; in development: the text to sign is %q, with the secret of the key %q",
-		err, text, cmp.Or(keyID, s.policy.Load().DefaultKey))
+		"%s; in development: the text to sign is %q, with the secret of the key %q",
+		err.Message, text, cmp.Or(keyID, s.policy.Load().DefaultKey))
 }
 
 // restrict returns why the key may not sign an increment, and keeps rules from adding boards

@@ -198,7 +198,7 @@ func (l *liveKey) signed(text, given []byte, now time.Time) bool {
 }
 
 // ErrSignature returns the same error for every signature that is not accepted.
-func ErrSignature() error {
+func ErrSignature() *scoreboard.Error {
 	return scoreboard.Errorf(wire.CodeInvalidSignature,
 		"the request was not signed with a valid key within the last 60 seconds")
 }

@@ -38,7 +38,8 @@ func (m *PastBoards) History(
 		return nil, err
 	}
 	if !slices.ContainsFunc(points, func(p scoreboard.RankPoint) bool { return p.Rank > 0 }) {
-		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s had no score on board %s then", user, board.ID)
+		return nil, scoreboard.Errorf(wire.CodeNotFound, "user %s had no rank on board %s at any of these times", user,
+			board.ID)
 	}
 	return points, nil
 }
