@@ -117,7 +117,8 @@ func writeBacklog(t *testing.T, write func(writer int, ins []client.Increment) e
 			for n := range each {
 				for user := writer; user < backlogUsers; user += backlogWriters {
 					ins = append(ins, client.Increment{
-						User: fmt.Sprintf("user-%02d", user), Delta: n + 1, EventID: fmt.Sprintf("event-%d-%d", user, n),
+						User: fmt.Sprintf("user-%02d", user), Delta: n + 1,
+						EventID: fmt.Sprintf("event-%d-%d", user, n),
 					})
 				}
 			}
