@@ -144,7 +144,7 @@ func skipJobs(found []wire.Check) {
 // things names the page itself.
 var pageOf = map[string]string{
 	"postgres": "lost-postgresql", "schema": "upgrade", "database role": "security", "durability": "lost-postgresql",
-	"redis": "lost-redis", "redis_server": "redis", "boards": "boards-degraded", "kafka": "lost-kafka",
+	"redis": "lost-redis", "redis server": "redis", "boards": "boards-degraded", "kafka": "lost-kafka",
 	"history": "store-history-changed", "outbox": "outbox-age", "lag": "consumer-lag", "disk": "capacity",
 	"configuration": "security", "settings": "settings", jobsCheck: "runbook", "mirror": "mirror-behind",
 	"replicas": "replica-not-read", "master key": "rotate-master-key",
@@ -239,7 +239,7 @@ func (d Doctor) redis(ctx context.Context) wire.Check {
 
 // redisServers warns before Redis evicts rankings, loses them in a restart, or is full.
 func (d Doctor) redisServers(ctx context.Context) wire.Check {
-	c := wire.Check{Name: "redis_server", Status: wire.CheckOK}
+	c := wire.Check{Name: "redis server", Status: wire.CheckOK}
 	problem, used, err := d.RedisServers(ctx)
 	if err != nil {
 		c.Status, c.Detail = wire.CheckSkipped, "unknown: Redis does not answer"

@@ -45,7 +45,7 @@ type overviewState struct {
 // checksOf names the checks of each stage. Checks of none are listed below the diagram.
 var checksOf = map[string][]string{
 	"api": {"configuration", "settings"}, "ledger": {"postgres", "schema", "database role", "durability", "disk"},
-	"outbox": {"outbox"}, "transport": {"kafka", "lag", "mirror"}, "ranking": {"redis", "redis_server", "history"},
+	"outbox": {"outbox"}, "transport": {"kafka", "lag", "mirror"}, "ranking": {"redis", "redis server", "history"},
 	"realtime": {},
 }
 
