@@ -192,7 +192,7 @@ func (k *Kafka) settings() []setting {
 			"delete", fixed, &k.Cleanup,
 		},
 		{
-			"kafka.compression", "compression of produced messages: none, gzip, snappy, lz4 or zstd",
+			"kafka.compression", "compression of batches of 1 KiB and more: none, gzip, snappy, lz4 or zstd",
 			"lz4", fixed, &k.Compression,
 		},
 		{

@@ -291,7 +291,9 @@ func TestTopicsAreCreatedAndCompared(t *testing.T) {
 			p := k.Producer(want.Name)
 			t.Cleanup(func() { _ = p.Close() })
 			board := scoreboard.BoardID(codec)
-			notice := scoreboard.Notice{Board: board, Top: &scoreboard.Top{Board: board, Epoch: 1, Version: 1}}
+			large := []scoreboard.Entry{{User: scoreboard.UserID(strings.Repeat("u", 2000))}} // enough to compress
+			top := &scoreboard.Top{Board: board, Epoch: 1, Version: 1, Entries: large}
+			notice := scoreboard.Notice{Board: board, Top: top}
 			if err := transport.NewNotices(p).Announce(t.Context(), []scoreboard.Notice{notice}); err != nil {
 				t.Errorf("%s: %v", codec, err)
 			}

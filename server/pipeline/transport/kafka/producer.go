@@ -241,7 +241,7 @@ func (w *writing) send(ctx context.Context, r *request) {
 	for i, partition := range r.partitions {
 		partitions[i] = produce.RequestPartition{
 			Partition: int32(partition),
-			RecordSet: protocol.RecordSet{Attributes: w.p.compression, Records: w.records(r.chunks[i])},
+			RecordSet: protocol.RecordSet{Attributes: w.compression(r.chunks[i]), Records: w.records(r.chunks[i])},
 		}
 	}
 	codes := make(map[int]int16, len(r.partitions))
@@ -271,6 +271,21 @@ func (w *writing) send(ctx context.Context, r *request) {
 }
 
 var errNoAnswer = errors.New("the broker has not answered for the partition")
+
+// compressFrom is the size of a batch, in bytes, from which on it is compressed. For a record
+// or two, that saves little and costs both sides: lz4 takes buffers of 4 MiB for each batch.
+const compressFrom = 1 << 10
+
+func (w *writing) compression(chunk []int) protocol.Attributes {
+	size := 0
+	for _, index := range chunk {
+		size += sizeOf(w.messages[index])
+	}
+	if size < compressFrom {
+		return 0 // none
+	}
+	return w.p.compression
+}
 
 func (w *writing) records(chunk []int) protocol.RecordReader {
 	records := make([]protocol.Record, len(chunk))

@@ -1,6 +1,7 @@
 package kafka_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -126,6 +127,24 @@ func keyed(from, n, size int) []transport.Message {
 		messages[i] = transport.Message{Key: fmt.Appendf(nil, "key%d", (from+i)%20), Value: value}
 	}
 	return messages
+}
+
+// A small batch saves little if it is compressed, and costs both sides.
+func TestSmallBatchesAreNotCompressed(t *testing.T) {
+	t.Parallel()
+	p := newProducing(t)
+	var sent atomic.Int64
+	accept := func(_ int32, size int) int16 { sent.Store(int64(size)); return 0 }
+	p.reject.Store(&accept)
+	for _, tt := range []struct{ value, least, most int64 }{{500, 500, 700}, {2000, 1, 300}} {
+		m := transport.Message{Key: []byte("key"), Value: bytes.Repeat([]byte("x"), int(tt.value))}
+		if _, err := p.producer.Produce(t.Context(), []transport.Message{m}); err != nil {
+			t.Fatal(err)
+		}
+		if n := sent.Load(); n < tt.least || n > tt.most {
+			t.Errorf("a value of %d bytes was sent in a batch of %d, want %d to %d", tt.value, n, tt.least, tt.most)
+		}
+	}
 }
 
 func TestProduceSendsOneRequestToEachLeader(t *testing.T) {
