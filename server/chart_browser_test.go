@@ -74,7 +74,7 @@ func TestChartInBrowser(t *testing.T) {
 	}
 	h.await("the hidden player's charts to go", func() bool {
 		status, body := h.get(t, n.URL+"/b/global/players/user-2/history", nil)
-		return status == 404 && !strings.Contains(body, "rank")
+		return status == 404 && !strings.Contains(body, `"rank"`)
 	})
 	v.check(n.URL)
 }
