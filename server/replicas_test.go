@@ -211,7 +211,10 @@ func TestMinVersionWithACutOffReplica(t *testing.T) {
 func TestReplicaOfRedisCutOff(t *testing.T) {
 	t.Parallel()
 	r := newReplicated(t)
-	r.awaitScore("alice", 1)
+	r.await("the replica to have alice", func() bool { // before, PostgreSQL answers: not_ranked_yet
+		p := r.score("alice", 0)
+		return p.Score == 1 && !p.Degraded
+	})
 	r.cutOff()
 	r.add("alice")
 	// While the primary answers, it is read once the replica is too far behind.
@@ -222,8 +225,9 @@ func TestReplicaOfRedisCutOff(t *testing.T) {
 	// Without the primary, the replica answers and says that it is behind.
 	r.redis.Stop()
 	var p client.Place
+	var err error
+	defer func() { t.Logf("the last answer without the primary: %+v, %v", p, err) }()
 	r.await("the replica to answer", func() (ok bool) {
-		var err error
 		p, err = r.reader.Score(t.Context(), "alice", client.PlaceQuery{})
 		return err == nil && p.DegradedReason == "replica_behind"
 	})
