@@ -171,8 +171,8 @@ def test_async_event_is_waited_for(daemon: Daemon) -> None:
         assert max(e.receipts[0].new_score for e in done) == 40
         began = time.monotonic()
         with pytest.raises(NotFoundError):
-            sb.wait_for_event("never", user_id="later", timeout=0.3)
-        assert time.monotonic() - began < 5
+            sb.wait_for_event("never", user_id="later", timeout=2)
+        assert time.monotonic() - began < 10
 
 
 def test_submit_waits_for_queued(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:

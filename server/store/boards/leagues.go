@@ -46,7 +46,7 @@ where board_id = $1 and cohort_id > $2 and ($3 = 0 or division = $3) order by co
 	sqlOutcomes = `select outcome_id, board_id, user_id, revision, coalesce(cohort_id, 0), coalesce(rank, 0), players,
     from_division, to_division, decided_at
 from league_outcomes as o
-where user_id = $1 and ($2 = '' or split_part(board_id, ':', 1) = $2) and ($3 = 0 or outcome_id < $3)
+where user_id = $1 and ($2 = '' or split_part(board_id, ':', 1) = $2) and ($3::bigint = 0 or outcome_id < $3)
     and not exists (select from league_outcomes as n
         where n.user_id = o.user_id and n.board_id = o.board_id and n.revision > o.revision)
 order by outcome_id desc limit $4`

@@ -44,7 +44,7 @@ where source = $1 and board_id = $2`, source, board).Scan(&i.ID, &i.Users, &i.Ev
 // List lists at most limit imports before an id (0: from the newest), newest first.
 func (s *Imports) List(ctx context.Context, before int64, limit int) ([]scoreboard.Import, error) {
 	rows, err := s.db.Query(ctx, `select import_id, source, board_id, users, events, started_at, last_at from imports
-where ($1 = 0 or import_id < $1) order by import_id desc limit $2`, before, limit)
+where ($1::bigint = 0 or import_id < $1) order by import_id desc limit $2`, before, limit)
 	var all []scoreboard.Import
 	if err == nil {
 		all, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (i scoreboard.Import, err error) {

@@ -31,7 +31,7 @@ func (s *Webhooks) Deliveries(
 	ctx context.Context, id, state string, before int64, limit int,
 ) ([]scoreboard.WebhookDelivery, error) {
 	rows, err := s.db.Query(ctx, `select `+deliveryColumns+` from webhook_deliveries
-where webhook_id = $1 and ($2 = '' or state = $2) and ($3 = 0 or id < $3) order by id desc limit $4`,
+where webhook_id = $1 and ($2 = '' or state = $2) and ($3::bigint = 0 or id < $3) order by id desc limit $4`,
 		id, state, before, limit)
 	var all []scoreboard.WebhookDelivery
 	if err == nil {

@@ -123,7 +123,7 @@ func scanJob(row pgx.CollectableRow) (job scoreboard.Job, err error) {
 
 // List lists at most limit jobs before an id (0: from the newest), newest first.
 func (j *Jobs) List(ctx context.Context, before int64, limit int) ([]scoreboard.Job, error) {
-	rows, err := j.db.Query(ctx, `select `+jobColumns+` from jobs where ($2 = 0 or job_id < $2)
+	rows, err := j.db.Query(ctx, `select `+jobColumns+` from jobs where ($2::bigint = 0 or job_id < $2)
 order by job_id desc limit $3`, lostAfter, before, limit)
 	var all []scoreboard.Job
 	if err == nil {
