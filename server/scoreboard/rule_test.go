@@ -198,6 +198,9 @@ func write(name string, r *scoreboard.Rule) string {
 			text += fmt.Sprintf(";%s=%s", what, d)
 		}
 	}
+	if r.Repeats {
+		text += ";once=0"
+	}
 	if r.MaxTimes != (scoreboard.Quota{}) {
 		text += fmt.Sprintf(";max=%d/%s", r.MaxTimes.N, r.MaxTimes.Per)
 	}
