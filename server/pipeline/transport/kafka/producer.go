@@ -181,6 +181,7 @@ func (w *writing) run(ctx context.Context) (int, error) {
 type request struct {
 	partitions []int
 	chunks     [][]int
+	sizes      []int // of the chunks, in bytes, at least
 }
 
 // requests takes the next messages of each partition that has not failed, by leader.
@@ -205,6 +206,7 @@ func (w *writing) requests(leaders []int) map[int]*request {
 			n++
 		}
 		r.partitions, r.chunks = append(r.partitions, partition), append(r.chunks, queue[:n])
+		r.sizes = append(r.sizes, size)
 	}
 	return requests
 }
@@ -241,7 +243,7 @@ func (w *writing) send(ctx context.Context, r *request) {
 	for i, partition := range r.partitions {
 		partitions[i] = produce.RequestPartition{
 			Partition: int32(partition),
-			RecordSet: protocol.RecordSet{Attributes: w.compression(r.chunks[i]), Records: w.records(r.chunks[i])},
+			RecordSet: protocol.RecordSet{Attributes: w.p.compressionOf(r.sizes[i]), Records: w.records(r.chunks[i])},
 		}
 	}
 	codes := make(map[int]int16, len(r.partitions))
@@ -276,15 +278,12 @@ var errNoAnswer = errors.New("the broker has not answered for the partition")
 // or two, that saves little and costs both sides: lz4 takes buffers of 4 MiB for each batch.
 const compressFrom = 1 << 10
 
-func (w *writing) compression(chunk []int) protocol.Attributes {
-	size := 0
-	for _, index := range chunk {
-		size += sizeOf(w.messages[index])
-	}
+// compressionOf is that of a batch of so many bytes.
+func (p *Producer) compressionOf(size int) protocol.Attributes {
 	if size < compressFrom {
 		return 0 // none
 	}
-	return w.p.compression
+	return p.compression
 }
 
 func (w *writing) records(chunk []int) protocol.RecordReader {
