@@ -147,6 +147,7 @@ func TestCursorStopsAtFirstUnacknowledgedRow(t *testing.T) {
 	for i := range 10 {
 		row(t, conn, strconv.Itoa(i))
 	}
+	readable(t, conn)
 	var offered [][]string
 	p := &publisher{}
 	p.publish = func(changes []scoreboard.Change) (int, error) {
@@ -185,6 +186,7 @@ func TestRejectedRowGoesToDeadLettersAlone(t *testing.T) {
 	for i := range 40 {
 		row(t, conn, strconv.Itoa(i))
 	}
+	readable(t, conn)
 	attempts := 0
 	p := &publisher{}
 	p.publish = func(changes []scoreboard.Change) (int, error) {

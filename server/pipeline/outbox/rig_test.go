@@ -57,6 +57,18 @@ func row(t testing.TB, in execer, user string) {
 	}
 }
 
+// readable waits until a relay reads every row: an open transaction in any database of the server, of another test too,
+// holds back the rows of later transactions.
+func readable(t testing.TB, conn *backends.Conn) {
+	t.Helper()
+	until(t, "every row readable", func() bool {
+		var all bool
+		err := conn.QueryRow(ctx, `select bool_and(xid < pg_snapshot_xmin(pg_current_snapshot()))
+from outbox_score_updates`).Scan(&all)
+		return err == nil && all
+	})
+}
+
 // options have intervals that are short enough for tests.
 func options(owner string) outbox.Options {
 	return outbox.Options{
