@@ -75,6 +75,9 @@ func (s schemas) typeOf(direction, name string, schema object) string {
 	if format, ok := schema["format"].(string); ok {
 		is += " " + format
 	}
+	if content, ok := schema["contentSchema"].(object); ok {
+		is += fmt.Sprintf(" of %v: %s", schema["contentMediaType"], s.typeOf(direction, name+"()", content))
+	}
 	if items, ok := schema["items"].(object); ok {
 		return "list of " + s.typeOf(direction, name+"[]", items)
 	}
@@ -129,7 +132,7 @@ func (s schemas) bounds(direction, name string, schema object) {
 // keywords are those of schemas that are read, or promise nothing.
 const keywords = " $ref type format enum const properties required items additionalProperties oneOf anyOf allOf " +
 	"maximum maxLength maxItems maxProperties minimum minLength minItems minProperties pattern uniqueItems default " +
-	"description title example examples contentEncoding "
+	"description title example examples contentEncoding contentMediaType contentSchema "
 
 // checkKeywords fails for a keyword that would be ignored.
 func (s schemas) checkKeywords(name string, schema object) {
@@ -184,6 +187,9 @@ func (s schemas) operation(name string, o object) {
 	if security, ok := o["security"].([]any); !ok || len(security) > 0 {
 		var all []string
 		for _, one := range security {
+			if len(one.(object)) == 0 {
+				all = append(all, "none")
+			}
 			for scheme, of := range one.(object) {
 				all = append(all, fmt.Sprint(scheme, " ", of))
 			}

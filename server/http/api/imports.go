@@ -152,7 +152,7 @@ func (h *imports) importRecords(c *gin.Context, caller *auth.Claims) error {
 	if err != nil {
 		return err
 	}
-	var r wire.ImportRecords
+	var r sentRecords
 	body, err := readBody(c, maxBatchBody)
 	if err != nil {
 		return err
@@ -181,7 +181,19 @@ func (h *imports) importRecords(c *gin.Context, caller *auth.Claims) error {
 	return nil
 }
 
-func parseRecords(in []wire.ImportRecord) ([]scoreboard.ImportRecord, error) {
+// sentRecords is a wire.ImportRecords as it is read: a score that is missing is not a 0, which would take away the
+// points of a user.
+type sentRecords struct {
+	Records []sentRecord `json:"records"`
+}
+
+type sentRecord struct {
+	wire.ImportRecord
+
+	Score *int64 `json:"score"`
+}
+
+func parseRecords(in []sentRecord) ([]scoreboard.ImportRecord, error) {
 	if len(in) == 0 || len(in) > scoreboard.MaxImportRecords {
 		return nil, scoreboard.Invalid("records", "records must be 1 to %d", scoreboard.MaxImportRecords)
 	}
@@ -196,7 +208,9 @@ func parseRecords(in []wire.ImportRecord) ([]scoreboard.ImportRecord, error) {
 			return nil, scoreboard.Invalid(field, "%s: %s", field, invalid.Message)
 		case seen[user]:
 			return nil, scoreboard.Invalid(field, "%s: user %s is in an earlier record", field, user)
-		case !scoreboard.Score(r.Score).InRange():
+		case r.Score == nil:
+			return nil, scoreboard.Invalid(field, "%s: the score is missing", field)
+		case !scoreboard.Score(*r.Score).InRange():
 			return nil, scoreboard.Invalid(field, "%s: the score must be within ±(2^53 − 1)", field)
 		case r.Subscore != nil && !scoreboard.Score(*r.Subscore).InRange():
 			return nil, scoreboard.Invalid(field, "%s: the subscore must be within ±(2^53 − 1)", field)
@@ -207,7 +221,8 @@ func parseRecords(in []wire.ImportRecord) ([]scoreboard.ImportRecord, error) {
 		}
 		seen[user] = true
 		records[i] = scoreboard.ImportRecord{
-			User: user, Score: scoreboard.Score(r.Score), Subscore: (*scoreboard.Score)(r.Subscore), Metadata: metadata,
+			User: user, Score: scoreboard.Score(*r.Score), Subscore: (*scoreboard.Score)(r.Subscore),
+			Metadata: metadata,
 		}
 	}
 	return records, nil

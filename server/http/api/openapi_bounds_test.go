@@ -29,6 +29,8 @@ func enum(values ...string) object { return object{"enum": values} }
 
 func text(limit int) object { return object{"pattern": patternText, "maxLength": limit} }
 
+func atLeastOne(bounds object) object { bounds["minLength"] = 1; return bounds }
+
 func list(least, most int) object { return object{"minItems": least, "maxItems": most} }
 
 var (
@@ -51,6 +53,9 @@ var pathBounds = map[string]object{
 	"team": families,
 	"name": text(maxParameter), "page": text(maxParameter), "file": text(maxParameter),
 }
+
+// requiredQuery are the query parameters that their routes require.
+var requiredQuery = []string{"GET /v1/admin/rewards board", "GET /v1/admin/users name"}
 
 // queryBounds are the bounds of query parameters: of one route, or of all.
 var queryBounds = map[string]object{
@@ -91,7 +96,7 @@ var queryBounds = map[string]object{
 	"GET /v1/admin/imports limit":                          integers(1, maxImports),
 	"GET /v1/admin/jobs before":                            ids,
 	"GET /v1/admin/jobs limit":                             integers(1, maxJobsPage),
-	"GET /v1/admin/users name":                             text(scoreboard.MaxDisplayName),
+	"GET /v1/admin/users name":                             atLeastOne(text(scoreboard.MaxDisplayName)),
 	"GET /v1/admin/users after":                            userIDs,
 	"GET /v1/admin/users limit":                            integers(1, maxFoundUsers),
 	"GET /v1/users/me/friends state":                       enum("mutual", "requested", "received"),
@@ -179,7 +184,7 @@ var bodyBounds = map[string]object{
 	"metadata": enum("none", "self", "public"), "IncrementRequest.metadata": {}, "ImportRecord.metadata": {},
 	"since": {}, "at": {}, "rules": {}, "apply": {}, "anomaly": {}, "digest": {"pattern": "^([0-9a-f]{64})?$"},
 	"cooldown": durations, "ties": enum("first", "last", "shared"), "BoardRequest.ties": enum("unique", "shared"),
-	"void_users": userIDs, "void_keys": text(64),
+	"void_users": userIDs, "void_keys": atLeastOne(text(64)),
 	"size_factor": integers(0, math.MaxInt64), "frequency_max": text(64), "amount_max": text(64),
 	"travel_window":       durations,
 	"WhatIfRequest.limit": integers(0, scoreboard.MaxWhatIfChanges),

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"maps"
 	"net/http"
 	"reflect"
@@ -31,7 +32,7 @@ type maker struct {
 	failures object                // the responses of errors, by name
 	examples object                // of errors, by code
 	query    map[string]parameters // by route
-	scopes   map[string][]string   // of the token, one of which opens the route
+	security map[string][]object   // by route: alternatives; none where any token opens it
 }
 
 func makeDocument(t *testing.T) []byte {
@@ -42,16 +43,12 @@ func makeDocument(t *testing.T) []byte {
 			Comments: openapi.Comments(t, "../../../client/wire/*.go"),
 			Answers:  answerBounds,
 		},
-		failures: object{}, examples: object{}, query: map[string]parameters{}, scopes: map[string][]string{},
+		failures: object{}, examples: object{}, query: map[string]parameters{}, security: map[string][]object{},
 	}
 	for _, r := range everything(&trail{}).handlers.routes() {
 		m.query[r.method+" "+r.path] = r.query
-		name := r.method + " " + r.path
-		if scope := r.requires(); scope != "" {
-			m.scopes[name] = []string{scope}
-		}
-		if r.operators {
-			m.scopes[name] = append(m.scopes[name], auth.ScopeOperate)
+		if alternatives := securityOf(r); alternatives != nil {
+			m.security[r.method+" "+r.path] = alternatives
 		}
 	}
 	paths := object{}
@@ -177,10 +174,15 @@ func (m *maker) operation(o operation, path string) object {
 			schema["format"] = "int64"
 		}
 		maps.Copy(schema, m.boundsOf(queryBounds, o.route, " ", q.name))
-		parameters = append(parameters, object{
+		p := object{
 			"name": q.name, "in": "query", "description": openapi.Sentence(q.about), "schema": schema,
-			"allowEmptyValue": true,
-		})
+		}
+		if slices.Contains(requiredQuery, o.route+" "+q.name) {
+			p["required"] = true
+		} else {
+			p["allowEmptyValue"] = true
+		}
+		parameters = append(parameters, p)
 	}
 	if parameters != nil {
 		op["parameters"] = parameters
@@ -189,15 +191,8 @@ func (m *maker) operation(o operation, path string) object {
 		op["requestBody"] = object{"required": true, "content": m.content(o.route, o.body)}
 		m.restrict(reflect.TypeOf(o.body))
 	}
-	if scopes := m.scopes[o.route]; scopes != nil {
-		security := make([]object, len(scopes)) // alternatives
-		for i, scope := range scopes {
-			security[i] = object{"token": []string{scope}}
-		}
+	if security, known := m.security[o.route]; known {
 		op["security"] = security
-	}
-	if o.tag == "about" {
-		op["security"] = []object{}
 	}
 	answers := object{}
 	for status, v := range o.answers {
@@ -222,6 +217,21 @@ func (m *maker) operation(o operation, path string) object {
 	answers["431"] = object{"$ref": "#/components/responses/header_too_large"}
 	op["responses"] = answers
 	return op
+}
+
+// securityOf returns which tokens open a route, as alternatives; nil for any.
+func securityOf(r route) []object {
+	switch {
+	case r.scope == noToken:
+		return []object{}
+	case r.scope == listedBoard:
+		return []object{{}, {"token": []string{}}}
+	case r.requires() == "":
+		return nil
+	case r.operators:
+		return []object{{"token": []string{r.scope}}, {"token": []string{auth.ScopeOperate}}}
+	}
+	return []object{{"token": []string{r.scope}}}
 }
 
 func operationID(method, path string) string {
@@ -256,13 +266,19 @@ func (m *maker) failure(codes []string) object {
 // content is a body by its media type, with its example.
 func (m *maker) content(route string, v any) object {
 	kind, body := "application/json", object{}
+	example := exampleOf(route, v)
 	switch v := v.(type) {
 	case media:
 		kind, body["schema"] = string(v), object{"type": "string"}
 	case ndjson:
 		kind, body["schema"] = "application/x-ndjson", m.SchemaOf(reflect.TypeOf(v.of))
 	case stream:
-		kind, body["schema"] = "text/event-stream", m.SchemaOf(reflect.TypeOf(v.of))
+		kind, body["schema"] = openapi.EventStream, openapi.Event(m.SchemaOf(reflect.TypeOf(v.of)))
+		message, isMessage := example.(wire.Message)
+		if !isMessage {
+			m.T.Errorf("%s: the example is a %T, want a message", route, example)
+		}
+		example = openapi.ExampleEvent(m.T, fmt.Sprintf("%d:%d", message.Epoch, message.Version), message.Type, message)
 	case oneOf:
 		var schemas []object
 		var names []string
@@ -275,7 +291,6 @@ func (m *maker) content(route string, v any) object {
 	default:
 		body["schema"] = m.SchemaOf(reflect.TypeOf(v))
 	}
-	example := exampleOf(route, v)
 	if several, ok := example.(named); ok {
 		values := object{}
 		for name, value := range several {

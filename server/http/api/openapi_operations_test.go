@@ -574,7 +574,7 @@ func adminOperations() []operation {
 				"each by the difference, wherever the player is by now. A conflict says that the period has not been "+
 				"decided."),
 		described(read("GET /v1/admin/rewards", "List the rewards of a period", []param{
-			{"board", "string", "the period, such as weekly:2026-w47; required"},
+			{"board", "string", "the period, such as weekly:2026-w47"},
 			{"state", "string", "only rewards in this state: claimable, claimed, revoked or expired; all by default"},
 			{"after", "string", "next_after of the previous page"},
 			{"limit", "integer", "maximum number of rewards, 1 to 1000; 100 by default"},

@@ -31,6 +31,7 @@ type operation struct {
 	body                     any               // a value of the type; nil for none
 	requests                 map[string]string // its examples, by name
 	kind                     string            // media type of the answer; "" for JSON
+	event                    string            // of a stream of events: their type
 	answer                   any               // a value of the type of a success, or a slice of such types
 	responses                map[string]string // examples of a success, by name
 	status                   int               // of a success; 0 for 200
@@ -142,9 +143,16 @@ func (d *document) operation(m *openapi.Maker, o *operation, dialect *api.Dialec
 		if kind == "" {
 			kind = "application/json"
 		}
-		answer["content"] = object{kind: object{
-			"schema": d.answer(m, o.answer, d.envelope && status == http.StatusOK), "examples": named(m.T, o.responses),
-		}}
+		schema := d.answer(m, o.answer, d.envelope && status == http.StatusOK)
+		examples := named(m.T, o.responses)
+		if o.kind == openapi.EventStream {
+			schema = openapi.Event(schema)
+			for name, example := range examples {
+				value := example.(object)["value"]
+				examples[name] = object{"value": openapi.ExampleEvent(m.T, "1795404827525177:12", o.event, value)}
+			}
+		}
+		answer["content"] = object{kind: object{"schema": schema, "examples": examples}}
 	}
 	answers[strconv.Itoa(status)] = answer
 	answers["431"] = openapi.HeaderTooLarge()

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/scoreboard/scoreboard/client/wire"
+	"github.com/scoreboard/scoreboard/internal/test/openapi"
 	"github.com/scoreboard/scoreboard/server/scoreboard"
 )
 
@@ -360,7 +361,8 @@ func plainDocument() *document {
 						"",
 					},
 				},
-				kind: "text/event-stream", answer: []plainRow{}, responses: map[string]string{"rows": `[{"userId":123,
+				kind: openapi.EventStream, event: "leaderboard", answer: []plainRow{},
+				responses: map[string]string{"rows": `[{"userId":123,
 					"nickName":"alice","score":4500,"rank":1,"updatedAt":"2026-02-02T10:30:00Z"}]`},
 				codes: []wire.Code{wire.CodeTokenUsed},
 			},

@@ -43,8 +43,13 @@ type (
 		Parameters  []apiParameter       `json:"parameters"`
 		RequestBody *apiAnswer           `json:"requestBody"`
 		Responses   map[string]apiAnswer `json:"responses"`
-		Security    *[]json.RawMessage   `json:"security"`
+		Security    *[]apiSecurity       `json:"security"`
 		Example     string               `json:"-"` // a request and its response, as HTTP
+	}
+	// apiSecurity is one way to be allowed: the scopes that a token must have. One without
+	// a token is empty.
+	apiSecurity struct {
+		Token *[]string `json:"token"`
 	}
 	apiParameter struct {
 		Name        string          `json:"name"`
@@ -74,6 +79,7 @@ type (
 		Required    []string             `json:"required"`
 		Items       *apiSchema           `json:"items"`
 		OneOf       []apiSchema          `json:"oneOf"`
+		Content     *apiSchema           `json:"contentSchema"` // of a string that is JSON
 		Enum        []any                `json:"enum"`
 		Minimum     *int64               `json:"minimum"`
 		Maximum     *int64               `json:"maximum"`
@@ -84,8 +90,38 @@ type (
 	}
 )
 
+// Token says which token an operation needs.
+func (o *apiOperation) Token() string {
+	if o.Security == nil {
+		return "any"
+	}
+	var all []string
+	for _, s := range *o.Security {
+		switch {
+		case s.Token == nil:
+			all = append(all, "none")
+		case len(*s.Token) == 0:
+			all = append(all, "any")
+		default:
+			all = append(all, "one with the scope "+strings.Join(*s.Token, " and "))
+		}
+	}
+	if len(all) == 0 {
+		return "none"
+	}
+	return strings.Join(all, ", or ")
+}
+
 // Name returns the type name in a reference.
 func (s apiSchema) Name() string { return s.Ref[strings.LastIndex(s.Ref, "/")+1:] }
+
+// Data returns the schema of the data of a server-sent event; nil for every other value.
+func (s apiSchema) Data() *apiSchema {
+	if data := s.Properties["data"]; data.Content != nil {
+		return &data
+	}
+	return nil
+}
 
 // Kind returns a readable type: integer, string (date-time), list of Entry.
 func (s apiSchema) Kind() string {
@@ -208,7 +244,7 @@ func httpExample(method, at string, o *apiOperation) string {
 		}
 	}
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\n", strings.ToUpper(method), at)
-	if o.Security == nil { // otherwise it needs no token
+	if !strings.HasPrefix(o.Token(), "none") {
 		b.WriteString("Authorization: Bearer <token>\n")
 	}
 	if o.RequestBody != nil {
@@ -244,14 +280,14 @@ func writeBody(b *strings.Builder, content map[string]apiBody) {
 		var text string
 		switch {
 		case kind == "text/event-stream":
-			var frame struct {
-				Type           string
-				Epoch, Version int64
+			var event struct{ ID, Event, Data string }
+			if json.Unmarshal(value, &event) == nil {
+				for _, field := range [...][2]string{{"id", event.ID}, {"event", event.Event}, {"data", event.Data}} {
+					if field[1] != "" {
+						fmt.Fprintf(b, "%s: %s\n", field[0], field[1])
+					}
+				}
 			}
-			if json.Unmarshal(value, &frame) == nil { // that of a dialect does not name its kind
-				fmt.Fprintf(b, "event: %s\nid: %d:%d\n", frame.Type, frame.Epoch, frame.Version)
-			}
-			fmt.Fprintf(b, "data: %s\n", compact(value))
 		case json.Unmarshal(value, &text) == nil:
 			b.WriteString(text + "\n")
 		default:

@@ -299,14 +299,20 @@ func TestReferenceHasExamples(t *testing.T) {
 		Reference: {
 			"POST /v1/scores/increment HTTP/1.1\nAuthorization: Bearer &lt;token&gt;", "HTTP/1.1 200 OK",
 			"&#34;processed_event_id&#34;: &#34;match-8841&#34;", "event_conflict", "0 to 500 items",
-			"event: leaderboard.updated\nid: 7:4211\ndata: {", "GET / HTTP/1.1\n\nHTTP/1.1 200 OK", `<h3 id="Receipt">`,
+			"id: 7:4211\nevent: leaderboard.updated\ndata: {", "data are JSON of <a href=\"#Message\">",
+			"GET / HTTP/1.1\n\nHTTP/1.1 200 OK", `<h3 id="Receipt">`,
+			"POST /v1/boards HTTP/1.1\nAuthorization: Bearer", "GET /b/global/top HTTP/1.1\n\n",
+			"<p>Token: one with the scope score:update, or one with the scope score:operate</p>",
+			"<p>Token: none, or any</p>",
 		},
 		Reference + "-highscore": {
 			"<h1>API reference: highscore</h1>", "Mounted at <code>/</code>", `<h3 id="Failure">`,
 			"POST /v1/scores/update HTTP/1.1", `href="../openapi/highscore.json"`, "&#34;success&#34;: true",
 		},
 		Reference + "-plain": {
-			"GET /leaderboard/stream HTTP/1.1", "text/event-stream\n\ndata: [{&#34;", `<h3 id="PlainStanding">`,
+			"GET /leaderboard/stream HTTP/1.1",
+			"text/event-stream\n\nid: 1795404827525177:12\nevent: leaderboard\ndata: [{&#34;",
+			`<h3 id="PlainStanding">`,
 		},
 	} {
 		text := get(t, whole(), page, nil).Body.String()
