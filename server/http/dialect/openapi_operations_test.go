@@ -47,6 +47,7 @@ var (
 	ofScore    = object{"minimum": 0, "maximum": int64(scoreboard.MaxScore)}
 	ofTime     = object{"format": "date-time", "minLength": 1}
 	ofToken    = object{"minLength": 1, "maxLength": 3000}
+	ofTicket   = object{"type": "string", "pattern": `^[^\u0000-\u001f\u007f-\u009f\ufffd]*$`, "maxLength": 4096}
 	orAbsent   = object{"type": "string", "pattern": "^$|" + patternID, "maxLength": scoreboard.MaxEventIDLength}
 	paramUser  = param{"path", "user_id", meanings["userId"], withType("string", ofUser), "user_123"}
 	everywhere = []wire.Code{
@@ -201,7 +202,7 @@ func highscoreDocument() *document {
 					"own connections the player's score and rank. A player may have 5 connections.",
 				params: []param{{
 					"query", "token", "the bearer token, for clients that cannot set headers; on this path only",
-					object{"type": "string", "maxLength": 4096},
+					ofTicket,
 					"eyJ...",
 				}},
 				status: http.StatusSwitchingProtocols, answer: []any{highscoreRowsFrame{}, highscoreScoreFrame{}},
@@ -271,7 +272,7 @@ func deltaDocument() *document {
 					"connections.",
 				params: []param{{
 					"query", "token", "token of POST /v1/leaderboard/ws-token, which it uses up",
-					object{"type": "string", "maxLength": 4096},
+					ofTicket,
 					"eyJ...",
 				}},
 				status: http.StatusSwitchingProtocols, answer: deltaUpdate{}, responses: map[string]string{
@@ -357,7 +358,7 @@ func plainDocument() *document {
 					},
 					{
 						"query", "token", "join ticket of the native API, for clients that cannot set headers",
-						object{"type": "string", "maxLength": 4096},
+						ofTicket,
 						"",
 					},
 				},
