@@ -76,7 +76,7 @@ func (o *Options) sizes() sizes {
 			parallel:      time.Second,
 			latency:       time.Second,
 			idle:          time.Second / 2,
-			store:         time.Second / 2,
+			store:         2 * time.Second, // at least one call must end
 			flood:         time.Second,
 			generator:     time.Second,
 			maxRate:       time.Second,

@@ -22,6 +22,7 @@ import (
 // loopResult is the result of a closed loop.
 type loopResult struct {
 	requests, errors int64
+	refused          int64 // items of batches
 	p50, p99         string
 	took, cpu        time.Duration // cpu is that of the client
 }
@@ -58,6 +59,18 @@ func (r readBench) getPaths(
 func requestLoop(
 	ctx context.Context, address string, connections int, d time.Duration, next func([]byte) []byte,
 ) (*loopResult, error) {
+	return readingLoop(ctx, address, connections, d, next, func(r io.Reader) (int64, error) {
+		_, err := io.Copy(io.Discard, r)
+		return 0, err
+	})
+}
+
+// readingLoop is requestLoop with a function that reads the body of each response and returns how many
+// items the server refused.
+func readingLoop(
+	ctx context.Context, address string, connections int, d time.Duration, next func([]byte) []byte,
+	read func(io.Reader) (refused int64, err error),
+) (*loopResult, error) {
 	base, err := url.Parse(address)
 	if err != nil {
 		return nil, err
@@ -86,8 +99,9 @@ func requestLoop(
 		x.Buf = request
 		began := time.Now()
 		status, body, err := x.Do(ctx)
+		var refused int64
 		if err == nil {
-			_, err = io.Copy(io.Discard, body)
+			refused, err = read(body)
 			_ = body.Close()
 		}
 		mu.Lock()
@@ -95,6 +109,8 @@ func requestLoop(
 		result.requests++
 		if err != nil || status >= 400 {
 			result.errors++
+		} else {
+			result.refused += refused
 		}
 		_ = latency.RecordValue(max(time.Since(began).Microseconds(), 1)) // the time-out is within its range
 		return true, nil

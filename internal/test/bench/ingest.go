@@ -84,6 +84,7 @@ func (r ingestBench) measurePosts(
 	if n == 0 {
 		return fmt.Errorf("none of %d increments was recorded", w.requests*each)
 	}
+	accepted := (w.requests-w.errors)*each - w.refused
 	sum := w.cpu
 	used := func(i int) float64 {
 		d := after[i] - before[i]
@@ -93,13 +94,14 @@ func (r ingestBench) measurePosts(
 	daemon, pg, kafka, redis := used(0), used(1), used(2), used(3)
 	r.printf(
 		"| %s | %.0f | %s | %s | %d | %s | %.0f | %.0f | %.0f | %.0f | %.0f | %.0f | %.1f | %d |\n",
-		name, float64(w.requests*each)/w.took.Seconds(), w.p50, w.p99, w.errors, lag.Round(time.Millisecond),
+		name, float64(accepted)/w.took.Seconds(), w.p50, w.p99, w.errors, lag.Round(time.Millisecond),
 		daemon, pg, kafka, redis, float64(w.cpu.Microseconds())/n, float64(sum.Microseconds())/n, compiled,
 		residentOf(r.daemon.Process.Pid),
 	)
 	// Those of requests whose response was late may be recorded, too.
-	if extra := now - ledger - w.requests*each; extra < 0 || extra > 256*each {
-		return fmt.Errorf("the client counted %d responses, but the ledger has %d more rows", w.requests, now-ledger)
+	if extra := now - ledger - accepted; extra < 0 || extra > 256*each {
+		return fmt.Errorf("the client counted %d accepted increments, but the ledger has %d more rows", accepted,
+			now-ledger)
 	}
 	return nil
 }
@@ -228,12 +230,15 @@ func (r ingestBench) postBatches(ctx context.Context, connections int, d time.Du
 		requests <- text.Bytes()
 	}
 	close(requests)
-	return requestLoop(ctx, r.api, connections, d, func(b []byte) []byte {
+	return readingLoop(ctx, r.api, connections, d, func(b []byte) []byte {
 		request, more := <-requests
 		if !more {
 			return nil
 		}
 		return append(b, request...)
+	}, func(r io.Reader) (int64, error) {
+		body, err := io.ReadAll(r)
+		return int64(bytes.Count(body, []byte(`"error_code"`))), err
 	})
 }
 
