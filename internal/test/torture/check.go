@@ -29,6 +29,7 @@ func (r *run) finish(ctx context.Context, rng *rand.Rand) {
 	time.Sleep(attemptTime)
 	r.faultsOver.Store(true)
 	r.settleAll(ctx, rng)
+	r.court.settleVoids(ctx, rng)
 	r.phase("settled")
 	ended := time.Now()
 	ledger := r.ledger(ctx, rng)
