@@ -17,9 +17,10 @@ type Rewards interface {
 	) (compared int64, err error)
 }
 
-// checkRewards compares the rewards of a period that has ended. None is repaired: the game may have given it out.
+// checkRewards compares the rewards of a period that has ended; the store says whether it has, as the list of boards
+// may be from before. None is repaired: the game may have given it out.
 func (c *Check) checkRewards(ctx context.Context, board *scoreboard.Board, v *VerifyResult) error {
-	if c.Rewards == nil || board.StandingsVersion == 0 {
+	if c.Rewards == nil {
 		return nil
 	}
 	compared, err := c.Rewards.CheckRewards(ctx, board, c.User, chunkSize,

@@ -309,8 +309,8 @@ func ensuredTopicsTakeRecordsAtOnce(t *testing.T, brokers []string, prefix strin
 	}
 }
 
-// Two consumers go on within five seconds after the broker is back and serves a new
-// consumer, and report nothing: it takes less than half a second, and much more without a limit to the backoff. Then
+// Two consumers go on soon after the broker is back and serves a new consumer, and report nothing: it takes less than
+// half a second, six on a machine with much other work, and much more without a limit to the backoff. Then
 // the broker loses the partition's log while it is down.
 func TestConsumersAfterOutages(t *testing.T) {
 	t.Parallel()
@@ -342,8 +342,8 @@ func TestConsumersAfterOutages(t *testing.T) {
 	delivered("after the outage", 10)
 	took := time.Since(back)
 	t.Logf("resumed %s after the broker was back, which took %s", took, back.Sub(started))
-	if took > 5*time.Second {
-		t.Errorf("resumed after %s, want 5 s", took)
+	if took > 8*time.Second {
+		t.Errorf("resumed after %s, want at most 8 s", took)
 	}
 	server.Stop()
 	server.Start()
