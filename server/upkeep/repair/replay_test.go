@@ -166,7 +166,7 @@ func TestReplayRejectsATimeNoLongerRetained(t *testing.T) {
 	producer := k.Producer(topic)
 	t.Cleanup(func() { _ = producer.Close() })
 	p := newReplayRig(t, k.Log(topic), producer, backends.RedisClient(t, backends.Redis(t)))
-	began := time.Now()
+	began := time.Now().Add(-10 * time.Millisecond) // the times of records are whole milliseconds
 	for n := range 10 {
 		p.publish(change(n, 1, int64(n)))
 	}
