@@ -215,7 +215,8 @@ func TestErasedFriendLooksUnused(t *testing.T) {
 	h.await("the erasure", func() bool {
 		return conn.Count(t, `select count(*) from scores where user_id = $1 and version > 0`, gone) == 0
 	})
-	times := regexp.MustCompile(`"(since|as_of|updated_at|request_id|board_state)":"[^"]*"|"(age_ms|version|epoch|total)":\d+`)
+	times := regexp.MustCompile(
+		`"(since|as_of|updated_at|request_id|board_state)":"[^"]*"|"(age_ms|version|epoch|total)":\d+`)
 	asks := func(other string) (all []string) {
 		token := bearer(h.token("ada", "", time.Hour))
 		for _, ask := range []string{
