@@ -20,16 +20,10 @@ func TestListsFromTheLargestID(t *testing.T) {
 	n := h.start(allRoles)
 	root := bearer(h.token("root", auth.ScopeAdmin, time.Hour))
 	_, _, body := request(t, http.MethodGet, n.URL+"/openapi.json", "", nil)
-	type parameter struct {
-		Name, In string
-		Schema   struct{ Type string }
-		Ref      string `json:"$ref"`
-	}
 	var document struct {
 		Paths map[string]struct {
-			Get *struct{ Parameters []parameter }
+			Get *struct{ Parameters []struct{ Name, In string } }
 		}
-		Components struct{ Parameters map[string]parameter }
 	}
 	if err := json.Unmarshal([]byte(body), &document); err != nil {
 		t.Fatal(err)
@@ -40,9 +34,6 @@ func TestListsFromTheLargestID(t *testing.T) {
 			continue
 		}
 		for _, p := range route.Get.Parameters {
-			if p.Ref != "" {
-				p = document.Components.Parameters[regexp.MustCompile(`\w+$`).FindString(p.Ref)]
-			}
 			if p.In != "query" || p.Name != "before" && p.Name != "after" {
 				continue
 			}

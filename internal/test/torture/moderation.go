@@ -380,9 +380,10 @@ func (r *court) settleVoids(ctx context.Context, rng *rand.Rand) {
 	for deadline := time.Now().Add(settleTime); ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
 		all, ok := r.listVoids(ctx, rng)
 		open := slices.DeleteFunc(slices.Clone(all), ended)
-		if late := time.Now().After(deadline); !late && (!ok || len(open) > 0) {
-			continue
-		} else if late {
+		if !ok || len(open) > 0 {
+			if time.Now().Before(deadline) {
+				continue
+			}
 			r.log.Violate("void", "", "%s after the faults, voids have not ended: %+v", settleTime, open)
 		}
 		for _, v := range r.voids {

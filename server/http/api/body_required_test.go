@@ -21,15 +21,7 @@ func TestBodiesWithoutARequiredField(t *testing.T) {
 	a.Configure(Policy{SignatureOptional: true})
 	token := minted(t, a, "alice", auth.ScopeUpdate+" "+auth.ScopeAdmin)
 	var document struct {
-		Paths map[string]map[string]struct {
-			Parameters  []struct{ In, Name string }
-			RequestBody struct {
-				Content map[string]struct {
-					Schema  map[string]any
-					Example json.RawMessage
-				}
-			}
-		}
+		Paths      map[string]map[string]exampleOperation
 		Components struct{ Schemas map[string]map[string]any }
 	}
 	if err := json.Unmarshal(openAPI, &document); err != nil {

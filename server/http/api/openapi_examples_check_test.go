@@ -148,6 +148,7 @@ func TestOpenAPIExamples(t *testing.T) {
 
 type exampleBody struct {
 	Content map[string]struct {
+		Schema   map[string]any
 		Example  json.RawMessage
 		Examples map[string]struct {
 			Ref   string `json:"$ref"`

@@ -282,11 +282,7 @@ func writeBody(b *strings.Builder, content map[string]apiBody) {
 		case kind == "text/event-stream":
 			var event struct{ ID, Event, Data string }
 			if json.Unmarshal(value, &event) == nil {
-				for _, field := range [...][2]string{{"id", event.ID}, {"event", event.Event}, {"data", event.Data}} {
-					if field[1] != "" {
-						fmt.Fprintf(b, "%s: %s\n", field[0], field[1])
-					}
-				}
+				fmt.Fprintf(b, "id: %s\nevent: %s\ndata: %s\n", event.ID, event.Event, event.Data)
 			}
 		case json.Unmarshal(value, &text) == nil:
 			b.WriteString(text + "\n")
